@@ -1,0 +1,33 @@
+# Each target builds its own virtual environment when it is missing or out of date: python3, make and a package index suffice.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+# Real rating data, if there is any beside the checkout; tests and studies that need it skip with a reason where there is none.
+ALBATROSS_DATA ?= $(if $(wildcard ../shared/data),$(abspath ../shared/data))
+export ALBATROSS_DATA
+
+.PHONY: demo test lint bench clean
+
+demo: $(READY)  ## the main job on a world nobody has rated yet
+	$(BIN)/albatross demo
+
+test: lint  ## lint, types, import direction, doctests and tests
+	$(BIN)/pytest -q -n auto
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache --no-logo
+
+bench: $(READY)  ## speed, as ratios of things measured in one run
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@

@@ -1,0 +1,146 @@
+"""What the rest of the library takes for granted of a policy."""
+
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from albatross.checks.worlds import Checkerboard
+from albatross.core.agent import Agent
+from albatross.core.policy import Policy
+from albatross.core.streams import stream
+from albatross.environments.world import truth_of
+from albatross.kernels.compiling import program
+from albatross.policies import create
+from albatross.simulation.trial import live, simulate
+
+WORLD = Checkerboard()
+STEPS = 60
+
+
+def _agent(policy: Policy, n_users: int = WORLD.n_users, n_items: int = WORLD.n_items) -> Agent:
+    truth = truth_of(Checkerboard(n_users=n_users, n_items=n_items).world(0)) if policy.privileged else None
+    return Agent(policy, n_users, n_items, seed=7, truth=truth)
+
+
+def _experienced(policy: Policy) -> Agent:
+    """An agent that has shown and learned some, always among a few random candidates."""
+    agent = _agent(policy)
+    random = stream(0, "check")
+    for _ in range(STEPS):
+        user = int(random.integers(agent.n_users))
+        candidates = random.choice(agent.n_items, 4, replace=False)
+        choice = agent.select(user, candidates)
+        agent.update(user, choice.item, float(random.integers(1, 6)))
+    return agent
+
+
+def chooses_only_candidates(policy: Policy) -> None:
+    """Whatever is offered, the choice is part of it, and choice and slate agree."""
+    agent = _experienced(policy)
+    random = stream(1, "check")
+    for size in range(1, agent.n_items + 1):
+        candidates = random.choice(agent.n_items, size, replace=False)
+        choice = agent.select(int(random.integers(agent.n_users)), candidates)
+        assert choice.item in candidates, f"chose {choice.item} of {candidates}"
+        assert np.isclose(choice.score, choice.mean + choice.bonus)
+    assert 0 <= agent.select(0).item < agent.n_items
+
+
+def select_changes_nothing(policy: Policy) -> None:
+    """A recommendation that is never answered leaves no trace in what was learned."""
+    agent = _experienced(policy)
+    state, learning = agent.state_id, agent.learning.bit_generator.state
+    for user in range(agent.n_users):
+        agent.select(user)
+        agent.select(user, [1, 2])
+    assert agent.state_id == state, "select changed the state"
+    assert agent.learning.bit_generator.state == learning, "select drew from the stream for learning"
+
+
+def same_seed_same_life(policy: Policy) -> None:
+    """A trial is a function of its recipe and its seed."""
+    first, second = (simulate(policy, WORLD, horizon=200, seed=3) for _ in range(2))
+    assert np.array_equal(first.items, second.items)
+    assert first.state_id == second.state_id
+
+
+def replay_equals_live(policy: Policy) -> None:
+    """What was learned is a fold over the ratings in their order: replaying them gives the same state, bit for bit."""
+    lived = simulate(policy, WORLD, horizon=200, seed=7)
+    agent = _agent(policy)
+    agent.replay(lived.users, lived.items, lived.rewards)
+    assert agent.state_id == lived.state_id
+    one_by_one = _agent(policy)
+    for user, item, reward in zip(lived.users, lived.items, lived.rewards, strict=True):
+        one_by_one.update(int(user), int(item), float(reward))
+    assert one_by_one.state_id == lived.state_id
+
+
+def snapshot_resumes_exactly(policy: Policy) -> None:
+    """An agent read back from disk goes on as the one that was saved."""
+    agent = _experienced(policy)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "agent.npz"
+        agent.save(path)
+        twin = Agent.load(path, policy, agent._truth)
+    assert twin.state_id == agent.state_id
+    for user in range(agent.n_users):
+        choices = [each.select(user) for each in (agent, twin)]
+        assert repr(choices[0]) == repr(choices[1])
+        for each in (agent, twin):
+            each.update(user, choices[0].item, 3.0)
+    assert twin.state_id == agent.state_id
+
+
+def growth_keeps_beliefs(policy: Policy) -> None:
+    """Room for new users and items changes no score of the old ones, and the new ones can be served."""
+    agent = _experienced(policy)
+    old_users, old_items = range(agent.n_users), list(range(agent.n_items))
+
+    def scores() -> list[str]:
+        agent.exploring = stream(5, "check")
+        return [repr(agent.select(user, old_items)) for user in old_users]
+
+    before = scores()
+    agent.grow(2 * agent.n_users + 1, 2 * agent.n_items + 1)
+    assert scores() == before
+    agent.update(agent.n_users - 1, agent.n_items - 1, 4.0)
+    assert 0 <= agent.select(agent.n_users - 1).item < agent.n_items
+
+
+def config_round_trips(policy: Policy) -> None:
+    """A policy is its name and its parameters, and these are plain values."""
+    parameters = json.loads(json.dumps(policy.parameters()))
+    assert type(policy)(**parameters) == policy
+    assert hash(type(policy)(**parameters)) == hash(policy)
+    if policy.__module__.startswith("albatross.policies."):
+        assert create(policy.policy_name(), parameters) == policy
+
+
+def scores_finite(policy: Policy) -> None:
+    """Every candidate gets a finite mean and a score that can be compared."""
+    agent = _experienced(policy)
+    for user in range(agent.n_users):
+        agent.select(user)
+        assert np.isfinite(agent.slate.means).all(), "a mean is not finite"
+        assert not np.isnan(agent.slate.scores).any(), "a score is not a number"
+
+
+def serves_a_stranger(policy: Policy) -> None:
+    """The first user ever, and a user nobody has seen, get an item."""
+    assert 0 <= _agent(policy).select(0).item < WORLD.n_items
+    agent = _agent(policy)
+    agent.replay([0] * 20, list(range(10)) * 2, [4.0] * 20)
+    choice = agent.select(agent.n_users - 1)
+    assert 0 <= choice.item < agent.n_items
+    assert np.isfinite(choice.mean)
+
+
+def compiles_once(policy: Policy) -> None:
+    """Other sizes, worlds and parameters run the machine code that is there."""
+    simulate(policy, WORLD, horizon=10, seed=0)
+    simulate(policy, Checkerboard(n_users=3, n_items=4), horizon=20, seed=1)
+    signatures = getattr(program(live, type(_agent(policy).state)), "signatures", [()])
+    assert len(signatures) == 1, f"compiled {len(signatures)} times"

@@ -1,0 +1,1 @@
+"""The nouns: policy, state, agent, environment, recording, vocabulary."""

@@ -1,0 +1,195 @@
+"""A policy that remembers: policy, state and random streams."""
+
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from albatross.core.environment import Truth
+from albatross.core.errors import InvalidInput
+from albatross.core.policy import Policy
+from albatross.core.state import copied_into, flatten, identity, reserve, restored
+from albatross.core.streams import stream
+from albatross.kernels.compiling import program
+from albatross.kernels.operations import ALL_ITEMS, Items, Slate, select, update
+
+
+class Choice(NamedTuple):
+    """An item to show, and why: score = mean + bonus."""
+
+    item: int
+    score: float
+    mean: float
+    """The expected reward."""
+    bonus: float
+    """What exploring adds to the expectation."""
+    propensity: float
+    """The probability with which this item was chosen; not a number where the policy cannot tell."""
+
+
+def choose(
+    state: Any, settings: Any, scratch: Any, user: int, candidates: Items, slate: Slate, random: np.random.Generator
+) -> tuple[int, float]:
+    return select(state, settings, scratch, user, candidates, slate, random)
+
+
+def learn(
+    state: Any,
+    settings: Any,
+    scratch: Any,
+    users: NDArray[np.int64],
+    items: NDArray[np.int64],
+    rewards: NDArray[np.float64],
+    random: np.random.Generator,
+) -> None:
+    for step in range(users.size):
+        update(state, settings, scratch, users[step], items[step], rewards[step], random)
+
+
+class Agent:
+    """Chooses items for users and learns from their ratings, at once.
+
+    >>> from albatross.policies.alb import ALB
+    >>> agent = Agent(ALB(rank=2), n_users=3, n_items=4, seed=0)
+    >>> choice = agent.select(user=1, candidates=[0, 2])
+    >>> agent.update(user=1, item=choice.item, reward=4.0)
+    >>> agent.select(user=1, candidates=[0, 2]).item == choice.item
+    True
+    """
+
+    def __init__(self, policy: Policy, n_users: int, n_items: int, seed: int = 0, truth: Truth | None = None) -> None:
+        for name, size in (("n_users", n_users), ("n_items", n_items)):
+            if size < 1:
+                raise InvalidInput(f"{name} is {size}; accepted: at least 1")
+        if seed < 0:
+            raise InvalidInput(f"seed is {seed}; accepted: a whole number, at least 0")
+        if policy.privileged and truth is None:
+            raise InvalidInput(f"policy {policy.policy_name()!r} must be told the truth, which only a simulated world has")
+        self.policy = policy
+        self.seed = seed
+        self.exploring = stream(seed, "exploring")
+        self.learning = stream(seed, "learning")
+        self.settings = policy.settings()
+        self._truth = truth
+        self._shape(n_users, n_items)
+        self.state: Any = self._blank_state()
+
+    def select(self, user: int, candidates: Sequence[int] | NDArray[Any] | None = None) -> Choice:
+        """The item to show this user, among the candidates or all items. Changes nothing that was learned."""
+        user = self._within("user", user, self.n_users)
+        offered = ALL_ITEMS if candidates is None else self._candidates(candidates)
+        entry = program(choose, type(self.state))
+        position, propensity = entry(self.state, self.settings, self.scratch, user, offered, self.slate, self.exploring)
+        score, mean = float(self.slate.scores[position]), float(self.slate.means[position])
+        item = position if candidates is None else int(offered[position])
+        return Choice(item, score, mean, score - mean, propensity)
+
+    def update(self, user: int, item: int, reward: float) -> None:
+        """Learn from one rating."""
+        self.replay([user], [item], [reward])
+
+    def replay(self, users: ArrayLike, items: ArrayLike, rewards: ArrayLike) -> None:
+        """Learn from many ratings in their order, as if each had come by itself."""
+        user_numbers = self._within_all("user", users, self.n_users)
+        item_numbers = self._within_all("item", items, self.n_items)
+        values = np.array(rewards, np.float64, ndmin=1)
+        if not user_numbers.shape == item_numbers.shape == values.shape:
+            lengths = f"{user_numbers.size}, {item_numbers.size} and {values.size}"
+            raise InvalidInput(f"users, items and rewards have lengths {lengths}; accepted: equal ones")
+        if not np.isfinite(values).all():
+            raise InvalidInput(f"reward is {values[~np.isfinite(values)][0]}; accepted: a finite number")
+        self.state = reserve(self.state, values.size)
+        entry = program(learn, type(self.state))
+        entry(self.state, self.settings, self.scratch, user_numbers, item_numbers, values, self.learning)
+
+    def grow(self, n_users: int, n_items: int) -> None:
+        """Make room for new users and items; what is believed of the old ones stays, bit for bit."""
+        if n_users < self.n_users or n_items < self.n_items:
+            raise InvalidInput(f"growing to {n_users} users, {n_items} items; accepted: at least {self.n_users} and {self.n_items}")
+        self._shape(n_users, n_items)
+        self.state = copied_into(self._blank_state(), self.state)
+
+    @property
+    def state_id(self) -> str:
+        """A name for exactly what was learned."""
+        return identity(self.state)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one `.npz` file, in a way that leaves either the old file or the new one."""
+        manifest = {
+            "policy": self.policy.policy_name(),
+            "parameters": self.policy.parameters(),
+            "n_users": self.n_users,
+            "n_items": self.n_items,
+            "seed": self.seed,
+            "exploring": self.exploring.bit_generator.state,
+            "learning": self.learning.bit_generator.state,
+        }
+        target = Path(path)
+        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=target.name, delete=False) as file:
+            try:
+                arrays: dict[str, Any] = dict(flatten(self.state))
+                np.savez(file, manifest=np.array(json.dumps(manifest)), **arrays)
+                file.flush()
+                os.fsync(file.fileno())
+                Path(file.name).replace(target)
+            except BaseException:
+                Path(file.name).unlink()
+                raise
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], policy: Policy, truth: Truth | None = None) -> Self:
+        """The agent that `save` wrote. The policy must be the one it was saved with."""
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            manifest = json.loads(str(arrays.pop("manifest")))
+        except (ValueError, KeyError) as error:
+            raise InvalidInput(f"{path} is not a snapshot of an agent: {error}") from error
+        saved, given = (manifest["policy"], manifest["parameters"]), (policy.policy_name(), policy.parameters())
+        if saved != given:
+            raise InvalidInput(f"{path} was saved with policy {saved}; given: {given}")
+        agent = cls(policy, manifest["n_users"], manifest["n_items"], manifest["seed"], truth)
+        agent.state = restored(agent.state, arrays)
+        agent.exploring.bit_generator.state = manifest["exploring"]
+        agent.learning.bit_generator.state = manifest["learning"]
+        return agent
+
+    def _shape(self, n_users: int, n_items: int) -> None:
+        self.n_users, self.n_items = n_users, n_items
+        self.scratch: Any = self.policy.scratch(n_users, n_items)
+        self.slate = Slate(np.zeros(n_items), np.zeros(n_items))
+
+    def _blank_state(self) -> Any:
+        return self.policy.init(self.n_users, self.n_items, partial(stream, self.seed), self._truth)
+
+    def _candidates(self, candidates: Sequence[int] | NDArray[Any]) -> Items:
+        offered = self._within_all("candidate", candidates, self.n_items).astype(np.int32)
+        if offered.size == 0:
+            raise InvalidInput("candidates is empty; accepted: at least one item, or None for all items")
+        if np.unique(offered).size < offered.size:
+            numbers, counts = np.unique(offered, return_counts=True)
+            raise InvalidInput(f"candidate {numbers[counts > 1][0]} is given more than once; accepted: each item once")
+        return offered
+
+    def _within(self, name: str, number: int, size: int) -> int:
+        if not isinstance(number, int | np.integer) or isinstance(number, bool) or not 0 <= number < size:
+            raise InvalidInput(f"{name} is {number!r}; accepted: a whole number from 0 to {size - 1}")
+        return int(number)
+
+    def _within_all(self, name: str, numbers: Any, size: int) -> NDArray[np.int64]:
+        given = np.array(numbers, ndmin=1)
+        if given.size == 0:
+            return np.empty(0, np.int64)
+        if given.ndim != 1 or given.dtype.kind not in "iu":
+            raise InvalidInput(f"{name} is {numbers!r}; accepted: whole numbers from 0 to {size - 1}")
+        outside = (given < 0) | (given >= size)
+        if outside.any():
+            raise InvalidInput(f"{name} is {given[outside][0]}; accepted: a whole number from 0 to {size - 1}")
+        return given.astype(np.int64)

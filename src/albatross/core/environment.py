@@ -1,0 +1,50 @@
+"""A simulated public: who arrives, what they may be shown, how they react, and the truth that only metrics may see."""
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from albatross.kernels.operations import Items
+
+GAUSSIAN, UNIFORM, BERNOULLI, LOGGED = range(4)
+"""How a user reacts to an item: the mean plus noise, a coin with that mean, or the rating in the log."""
+
+
+class World(NamedTuple):
+    """One public, as compiled code sees it: means are ⟨user, item⟩, or, for logged ratings, a table."""
+
+    user_factors: NDArray[np.float64]
+    item_factors: NDArray[np.float64]
+    offsets: NDArray[np.int64]
+    """User u may be shown `items[offsets[u]:offsets[u + 1]]`; no offsets at all: the whole catalogue."""
+    items: Items
+    ratings: NDArray[np.float64]
+    """Beside `items`, where the ratings are logged."""
+    best: NDArray[np.float64]
+    """Per user the mean of the best item they may be shown, once it has been asked for; not a number before."""
+    reaction: int
+    spread: float
+    """Standard deviation of Gaussian noise, or full width of uniform noise."""
+
+
+class Truth(NamedTuple):
+    """What privileged policies are told: they are yardsticks, not recommenders."""
+
+    means: NDArray[np.float64]
+    """Mean reward of every pair; minus infinity where it is not known."""
+    item_factors: NDArray[np.float64] | None
+    """The true item vectors, where there are any."""
+
+
+class Environment(Protocol):
+    """A recipe for publics: one per seed."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def n_users(self) -> int: ...
+    @property
+    def n_items(self) -> int: ...
+    def parameters(self) -> dict[str, Any]: ...
+    def world(self, seed: int) -> World: ...

@@ -1,0 +1,52 @@
+"""A policy: a recipe for learning. Frozen hyperparameters, and functions over a state; it remembers nothing itself."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple
+
+from albatross.core.environment import Truth
+from albatross.core.parameters import Recipe
+from albatross.core.streams import Streams
+
+
+class Nothing(NamedTuple):
+    """Settings or scratch of a policy that needs none. (Compiled code does not take a tuple without fields.)"""
+
+    nothing: int = 0
+
+
+@dataclass(frozen=True)
+class Policy(Recipe, ABC):
+    """Derive from this in a file of `albatross.policies`; the file name is the policy's name.
+
+    Beside the class, the file declares what `select` and `update` do on its states, with `@implements`.
+    """
+
+    privileged: ClassVar[bool] = False
+    """Whether `init` is to be told the truth of the simulated world."""
+    learns: ClassVar[Literal["users", "crowd", "nothing"]] = "users"
+    """What the policy can tell apart: the tastes of users, only items that everybody likes, or nothing."""
+
+    def settings(self) -> tuple[Any, ...]:
+        """The hyperparameters as a NamedTuple of numbers, as compiled code wants them."""
+        return Nothing()
+
+    @abstractmethod
+    def init(self, n_users: int, n_items: int, streams: Streams, truth: Truth | None) -> tuple[Any, ...]:
+        """A state that has learned nothing: a NamedTuple of arrays.
+
+        A larger one begins with the same random numbers as a smaller one, so that a model can grow.
+        """
+
+    def scratch(self, n_users: int, n_items: int) -> tuple[Any, ...]:
+        """Working arrays as a NamedTuple. Not learned, not saved: any content must serve."""
+        return Nothing()
+
+    @classmethod
+    def policy_name(cls) -> str:
+        return cls.__module__.rpartition(".")[2].replace("_", "-")
+
+    @classmethod
+    def summary(cls) -> str:
+        """The first sentence of the docstring."""
+        return (cls.__doc__ or "").strip().partition("\n")[0]

@@ -1,0 +1,42 @@
+"""What one trial produced, with the recipe that made it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from albatross.core.policy import Policy
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Per-step arrays of one policy's life in one world."""
+
+    policy: Policy
+    environment: str
+    seed: int
+    users: NDArray[np.int32]
+    items: NDArray[np.int32]
+    rewards: NDArray[np.float64]
+    expected: NDArray[np.float64]
+    """The mean reward of the item shown."""
+    best: NDArray[np.float64]
+    """The mean reward of the best item that could have been shown."""
+    seconds: float
+    """How long the steps took, compilation left out."""
+    state_id: str
+    """The name of what the policy had learned at the end."""
+
+    @property
+    def horizon(self) -> int:
+        return self.users.size
+
+    @property
+    def regret(self) -> NDArray[np.float64]:
+        """Best mean minus the reward seen (equation 1 of the paper): noisy, so a step may be negative."""
+        return self.best - self.rewards
+
+    @property
+    def pseudo_regret(self) -> NDArray[np.float64]:
+        """Best mean minus the mean of the item shown: never negative."""
+        return self.best - self.expected

@@ -1,0 +1,1 @@
+"""Where ratings come from."""

@@ -1,0 +1,1 @@
+"""Simulated publics: synthetic worlds, and logged ratings as a world."""

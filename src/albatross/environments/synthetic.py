@@ -1,0 +1,100 @@
+"""The three synthetic worlds of the paper: fresh factors per seed, and a way to react."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from albatross.core.environment import BERNOULLI, GAUSSIAN, UNIFORM, World
+from albatross.core.errors import InvalidInput
+from albatross.core.parameters import Recipe, parameter
+from albatross.core.streams import stream
+from albatross.kernels.operations import ALL_ITEMS
+
+
+@dataclass(frozen=True)
+class Synthetic(Recipe):
+    """Mean rewards are ⟨user vector, item vector⟩; every seed draws its own vectors."""
+
+    n_users: int = parameter(200, "number of users (n)", at_least=1)
+    n_items: int = parameter(200, "number of items (m)", at_least=1)
+    rank: int = parameter(5, "length of the true vectors (k)", at_least=1)
+    candidates: int | None = parameter(None, "how many random items each user may be shown; none: all", at_least=1)
+
+    reaction: ClassVar[int]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.candidates is not None and self.candidates > self.n_items:
+            raise InvalidInput(f"{type(self).__name__}: candidates is {self.candidates}; accepted: at most n_items, {self.n_items}")
+
+    @property
+    def name(self) -> str:
+        return type(self).__name__.lower()
+
+    def world(self, seed: int) -> World:
+        users, items = self._factors(stream(seed, "true factors"))
+        offsets, offered = np.empty(0, np.int64), ALL_ITEMS
+        if self.candidates is not None:
+            random = stream(seed, "candidates")
+            rows = [np.sort(random.choice(self.n_items, self.candidates, replace=False)) for _ in range(self.n_users)]
+            offsets, offered = np.arange(self.n_users + 1) * self.candidates, np.concatenate(rows).astype(np.int32)
+        return World(
+            user_factors=users,
+            item_factors=items,
+            offsets=offsets,
+            items=offered,
+            ratings=np.empty(0),
+            best=np.full(self.n_users, np.nan),
+            reaction=self.reaction,
+            spread=self._spread(),
+        )
+
+    def _factors(self, random: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Users on the simplex, items in the unit cube: means lie between 0 and 1."""
+        users = random.standard_exponential((self.n_users, self.rank))
+        return users / users.sum(axis=1, keepdims=True), random.random((self.n_items, self.rank))
+
+    def _spread(self) -> float:
+        return 0.0
+
+
+@dataclass(frozen=True)
+class Gaussian(Synthetic):
+    """Normal user and item vectors, normal noise."""
+
+    noise: float = parameter(0.5, "standard deviation of the noise (σ)", at_least=0)
+    user_scale: float = parameter(1.0, "standard deviation of the true user vectors (σ₁)", above=0)
+    item_scale: float = parameter(1.0, "standard deviation of the true item vectors (σ₂)", above=0)
+
+    reaction: ClassVar[int] = GAUSSIAN
+
+    def _factors(self, random: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        users = random.normal(0.0, self.user_scale, (self.n_users, self.rank))
+        return users, random.normal(0.0, self.item_scale, (self.n_items, self.rank))
+
+    def _spread(self) -> float:
+        return self.noise
+
+
+@dataclass(frozen=True)
+class Uniform(Synthetic):
+    """Users on the simplex, items in the unit cube, uniform noise around the mean."""
+
+    width: float = parameter(0.5, "full width of the noise (w)", at_least=0)
+
+    reaction: ClassVar[int] = UNIFORM
+
+    def _spread(self) -> float:
+        return self.width
+
+
+@dataclass(frozen=True)
+class Bernoulli(Synthetic):
+    """Users on the simplex, items in the unit cube; a rating is 1 with the mean as its probability, else 0."""
+
+    reaction: ClassVar[int] = BERNOULLI
+
+
+WORLDS: dict[str, type[Synthetic]] = {"gaussian": Gaussian, "uniform": Uniform, "bernoulli": Bernoulli}

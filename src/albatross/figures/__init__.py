@@ -1,0 +1,1 @@
+"""Recordings in, figures out."""

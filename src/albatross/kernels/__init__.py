@@ -1,0 +1,1 @@
+"""Compiled functions on arrays and numbers. The only folder that imports Numba."""

@@ -1,0 +1,117 @@
+"""Linear algebra for small symmetric matrices, in a fixed order of operations and without allocation.
+
+Only the lower triangle of a symmetric matrix is read or written. A *packed* matrix is its lower triangle, row by row,
+in one flat array: adding multiples of packed matrices is one loop.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from albatross.kernels.compiling import kernel
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+def packed_size(rank: int) -> int:
+    return rank * (rank + 1) // 2
+
+
+@kernel
+def add_outer(matrix: Matrix, vector: Vector, weight: float) -> None:
+    """Matrix += weight · vector vectorᵀ"""
+    for a in range(vector.size):
+        scaled = weight * vector[a]
+        for b in range(a + 1):
+            matrix[a, b] += scaled * vector[b]
+
+
+@kernel
+def unpack(packed: Vector, ridge: float, matrix: Matrix) -> None:
+    """Matrix = packed + ridge · I"""
+    position = 0
+    for a in range(matrix.shape[0]):
+        for b in range(a + 1):
+            matrix[a, b] = packed[position]
+            position += 1
+        matrix[a, a] += ridge
+
+
+@kernel
+def factorize(matrix: Matrix, factor: Matrix, least_pivot: float) -> bool:
+    """Cholesky: factor · factorᵀ = matrix. A pivot below `least_pivot` is raised to it; false if that happened."""
+    sound = True
+    for a in range(matrix.shape[0]):
+        for b in range(a):
+            value = matrix[a, b]
+            for c in range(b):
+                value -= factor[a, c] * factor[b, c]
+            factor[a, b] = value / factor[b, b]
+        pivot = matrix[a, a]
+        for c in range(a):
+            pivot -= factor[a, c] * factor[a, c]
+        if not pivot >= least_pivot:
+            pivot = least_pivot
+            sound = False
+        factor[a, a] = math.sqrt(pivot)
+    return sound
+
+
+@kernel
+def solve_lower(factor: Matrix, right: Vector, solution: Vector) -> None:
+    """Factor · solution = right; `solution` may be `right`."""
+    for a in range(right.size):
+        value = right[a]
+        for b in range(a):
+            value -= factor[a, b] * solution[b]
+        solution[a] = value / factor[a, a]
+
+
+@kernel
+def solve_upper(factor: Matrix, right: Vector, solution: Vector) -> None:
+    """factorᵀ · solution = right; `solution` may be `right`."""
+    for a in range(right.size - 1, -1, -1):
+        value = right[a]
+        for b in range(a + 1, right.size):
+            value -= factor[b, a] * solution[b]
+        solution[a] = value / factor[a, a]
+
+
+@kernel
+def invert_lower(factor: Matrix, inverse: Matrix) -> None:
+    """Inverse = factor⁻¹, lower triangle."""
+    for a in range(factor.shape[0]):
+        reciprocal = 1.0 / factor[a, a]
+        for b in range(a):
+            value = 0.0
+            for c in range(b, a):
+                value += factor[a, c] * inverse[c, b]
+            inverse[a, b] = -value * reciprocal
+        inverse[a, a] = reciprocal
+
+
+@kernel
+def log_determinant(factor: Matrix) -> float:
+    """Log det (factor · factorᵀ)"""
+    total = 0.0
+    for a in range(factor.shape[0]):
+        total += math.log(factor[a, a])
+    return 2.0 * total
+
+
+@kernel
+def norm(vector: Vector) -> float:
+    total = 0.0
+    for a in range(vector.size):
+        total += vector[a] * vector[a]
+    return math.sqrt(total)
+
+
+@kernel
+def dot(left: Vector, right: Vector) -> float:
+    total = 0.0
+    for a in range(left.size):
+        total += left[a] * right[a]
+    return total

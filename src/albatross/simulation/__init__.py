@@ -1,0 +1,1 @@
+"""One policy, one public, one seed: the loop."""

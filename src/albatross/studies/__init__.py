@@ -1,0 +1,1 @@
+"""Many trials, and what they say together."""

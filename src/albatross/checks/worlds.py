@@ -6,7 +6,7 @@ import numpy as np
 
 from albatross.core.environment import GAUSSIAN, World
 from albatross.core.parameters import Recipe, parameter
-from albatross.kernels.operations import ALL_ITEMS
+from albatross.environments.world import new_world
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Checkerboard(Recipe):
     def world(self, seed: int) -> World:
         users = np.eye(2)[np.arange(self.n_users) % 2]
         items = np.array([[5.0, 1.0], [1.0, 5.0]])[np.arange(self.n_items) % 2]
-        return _noiseless(users, items * self.scale)
+        return new_world(self.n_users, reaction=GAUSSIAN, user_factors=users, item_factors=items * self.scale)
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,5 @@ class Favourite(Recipe):
 
     def world(self, seed: int) -> World:
         items = np.where(np.arange(self.n_items) < self.n_items - 2, 1.0, 5.0)
-        return _noiseless(np.ones((self.n_users, 1)), items[:, np.newaxis])
-
-
-def _noiseless(users: np.ndarray[tuple[int, ...], np.dtype[np.float64]], items: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> World:
-    return World(users, items, np.empty(0, np.int64), ALL_ITEMS, np.empty(0), np.full(len(users), np.nan), GAUSSIAN, 0.0)
+        users = np.ones((self.n_users, 1))
+        return new_world(self.n_users, reaction=GAUSSIAN, user_factors=users, item_factors=items[:, np.newaxis])

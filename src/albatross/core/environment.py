@@ -12,20 +12,30 @@ GAUSSIAN, UNIFORM, BERNOULLI, LOGGED = range(4)
 
 
 class World(NamedTuple):
-    """One public, as compiled code sees it: means are ⟨user, item⟩, or, for logged ratings, a table."""
+    """One public, as compiled code sees it: means are ⟨user, item⟩, or, for logged ratings, a table.
+
+    Made by `environments.world.new_world`.
+    """
 
     user_factors: NDArray[np.float64]
     item_factors: NDArray[np.float64]
     offsets: NDArray[np.int64]
-    """User u may be shown `items[offsets[u]:offsets[u + 1]]`; no offsets at all: the whole catalogue."""
+    lengths: NDArray[np.int64]
+    """User u may be shown the `lengths[u]` items from `items[offsets[u]]` on; no offsets at all: the whole catalogue."""
     items: Items
     ratings: NDArray[np.float64]
     """Beside `items`, where the ratings are logged."""
     best: NDArray[np.float64]
     """Per user the mean of the best item they may be shown, once it has been asked for; not a number before."""
+    ideal: NDArray[np.float64]
+    """Per user the discounted gain of the best ranking, likewise."""
     reaction: int
     spread: float
     """Standard deviation of Gaussian noise, or full width of uniform noise."""
+    shift: float
+    """What is added to a mean to make it a relevance, which is never negative; not a number where means have no floor."""
+    repeats: bool
+    """Whether a user may be shown an item again."""
 
 
 class Truth(NamedTuple):

@@ -22,6 +22,10 @@ class Recording:
     """The mean reward of the item shown."""
     best: NDArray[np.float64]
     """The mean reward of the best item that could have been shown."""
+    ndcg: NDArray[np.float64]
+    """How good each ranking was, between 0 and 1; empty where it was not asked for."""
+    trivial: NDArray[np.bool_]
+    """Beside it, whether any ranking would have been as good."""
     seconds: float
     """How long the steps took, compilation left out."""
     state_id: str
@@ -40,3 +44,8 @@ class Recording:
     def pseudo_regret(self) -> NDArray[np.float64]:
         """Best mean minus the mean of the item shown: never negative."""
         return self.best - self.expected
+
+    @property
+    def average_ndcg(self) -> NDArray[np.float64]:
+        """The mean of `ndcg` up to each step."""
+        return np.cumsum(self.ndcg) / np.arange(1, self.ndcg.size + 1)

@@ -1,5 +1,6 @@
 """The three synthetic worlds of the paper: fresh factors per seed, and a way to react."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,6 +11,7 @@ from albatross.core.environment import BERNOULLI, GAUSSIAN, UNIFORM, World
 from albatross.core.errors import InvalidInput
 from albatross.core.parameters import Recipe, parameter
 from albatross.core.streams import stream
+from albatross.environments.world import NO_OFFSETS, new_world
 from albatross.kernels.operations import ALL_ITEMS
 
 
@@ -22,7 +24,10 @@ class Synthetic(Recipe):
     rank: int = parameter(5, "length of the true vectors (k)", at_least=1)
     candidates: int | None = parameter(None, "how many random items each user may be shown; none: all", at_least=1)
 
+    repeats: bool = parameter(True, "whether a user may be shown an item again")
+
     reaction: ClassVar[int]
+    shift: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -35,20 +40,21 @@ class Synthetic(Recipe):
 
     def world(self, seed: int) -> World:
         users, items = self._factors(stream(seed, "true factors"))
-        offsets, offered = np.empty(0, np.int64), ALL_ITEMS
+        offsets, offered = NO_OFFSETS, ALL_ITEMS
         if self.candidates is not None:
             random = stream(seed, "candidates")
             rows = [np.sort(random.choice(self.n_items, self.candidates, replace=False)) for _ in range(self.n_users)]
             offsets, offered = np.arange(self.n_users + 1) * self.candidates, np.concatenate(rows).astype(np.int32)
-        return World(
+        return new_world(
+            self.n_users,
+            reaction=self.reaction,
             user_factors=users,
             item_factors=items,
             offsets=offsets,
             items=offered,
-            ratings=np.empty(0),
-            best=np.full(self.n_users, np.nan),
-            reaction=self.reaction,
             spread=self._spread(),
+            shift=self.shift,
+            repeats=self.repeats,
         )
 
     def _factors(self, random: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -69,6 +75,7 @@ class Gaussian(Synthetic):
     item_scale: float = parameter(1.0, "standard deviation of the true item vectors (σ₂)", above=0)
 
     reaction: ClassVar[int] = GAUSSIAN
+    shift: ClassVar[float] = math.nan
 
     def _factors(self, random: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         users = random.normal(0.0, self.user_scale, (self.n_users, self.rank))

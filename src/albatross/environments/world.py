@@ -6,9 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from albatross.core.environment import BERNOULLI, GAUSSIAN, LOGGED, Truth, World
+from albatross.core.errors import InvalidInput
 from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import dot
-from albatross.kernels.operations import Items
+from albatross.kernels.operations import ALL_ITEMS, Items
+
+NO_FACTORS = np.empty((0, 0))
+NO_OFFSETS = np.empty(0, np.int64)
+NO_RATINGS = np.empty(0)
 
 
 @kernel
@@ -16,7 +21,8 @@ def offered(world: World, user: int) -> Items:
     """The items this user may be shown; empty for the whole catalogue."""
     if world.offsets.size == 0:
         return world.items[0:0]
-    return world.items[world.offsets[user] : world.offsets[user + 1]]
+    start = world.offsets[user]
+    return world.items[start : start + world.lengths[user]]
 
 
 @kernel
@@ -53,6 +59,84 @@ def best_expected(world: World, user: int) -> float:
     return world.best[user]  # type: ignore[no-any-return]
 
 
+@kernel
+def retire_item(world: World, user: int, position: int) -> None:
+    """Where nothing is shown twice: take the candidate at this position out, keeping the others in their order."""
+    start = world.offsets[user]
+    last = world.lengths[user] - 1
+    item = world.items[start + position]
+    for later in range(start + position, start + last):
+        world.items[later] = world.items[later + 1]
+    world.items[start + last] = item
+    if world.reaction == LOGGED:
+        rating = world.ratings[start + position]
+        for later in range(start + position, start + last):
+            world.ratings[later] = world.ratings[later + 1]
+        world.ratings[start + last] = rating
+    world.lengths[user] = last
+    world.best[user] = math.nan
+    world.ideal[user] = math.nan
+
+
+def new_world(
+    n_users: int,
+    *,
+    reaction: int,
+    user_factors: NDArray[np.float64] = NO_FACTORS,
+    item_factors: NDArray[np.float64] = NO_FACTORS,
+    offsets: NDArray[np.int64] = NO_OFFSETS,
+    items: Items = ALL_ITEMS,
+    ratings: NDArray[np.float64] = NO_RATINGS,
+    spread: float = 0.0,
+    shift: float = math.nan,
+    repeats: bool = True,
+) -> World:
+    """A world nobody has lived in yet. `offsets` has one number more than there are users, or none for the whole catalogue."""
+    if not repeats and offsets.size == 0:
+        n_items = item_factors.shape[0]
+        offsets = np.arange(n_users + 1) * n_items
+        items = np.tile(np.arange(n_items, dtype=np.int32), n_users)
+    return World(
+        user_factors=user_factors,
+        item_factors=item_factors,
+        offsets=offsets[:-1].copy(),
+        lengths=np.diff(offsets),
+        items=items.copy(),
+        ratings=ratings.copy(),
+        best=np.full(n_users, np.nan),
+        ideal=np.full(n_users, np.nan),
+        reaction=reaction,
+        spread=spread,
+        shift=shift,
+        repeats=repeats,
+    )
+
+
+def arrivals(world: World, random: np.random.Generator, horizon: int) -> NDArray[np.int32]:
+    """Who comes: anybody, with equal chances, as long as there is something to show them."""
+    n_users = world.best.size
+    if world.repeats:
+        return random.integers(n_users, size=horizon, dtype=np.int32)
+    servable = int(world.lengths.sum())
+    if horizon > servable:
+        raise InvalidInput(f"horizon is {horizon}; accepted: at most {servable}, because nothing is shown twice to a user")
+    users = np.empty(0, np.int32)
+    while users.size < horizon:
+        users = np.concatenate([users, random.integers(n_users, size=horizon, dtype=np.int32)])
+        users = users[_visit_numbers(users) < world.lengths[users]]
+    return users[:horizon]
+
+
+def _visit_numbers(users: NDArray[np.int32]) -> NDArray[np.int64]:
+    """For each arrival, how often the same user had come before."""
+    order = np.argsort(users, kind="stable")
+    ordered = users[order]
+    first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    numbers = np.empty(users.size, np.int64)
+    numbers[order] = np.arange(users.size) - np.repeat(first, np.diff(np.r_[first, users.size]))
+    return numbers
+
+
 def reaction_draws(world: World, random: np.random.Generator, n_draws: int) -> NDArray[np.float64]:
     """The randomness of so many reactions: it depends on the step alone, so every policy meets the same moods."""
     return random.standard_normal(n_draws) if world.reaction == GAUSSIAN else random.random(n_draws)
@@ -68,5 +152,5 @@ def truth_of(world: World) -> Truth:
                 means[user, item] = dot(world.user_factors[user], world.item_factors[item])
         return Truth(means, world.item_factors)
     means = np.full((n_users, int(world.items.max()) + 1), -np.inf)
-    means[np.repeat(np.arange(n_users), np.diff(world.offsets)), world.items] = world.ratings
+    means[np.repeat(np.arange(n_users), world.lengths), world.items] = world.ratings
     return Truth(means, None)

@@ -1,5 +1,6 @@
 """A trial: a user arrives, is shown an item, reacts, and the policy learns, thousands of times in compiled code."""
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,9 +15,10 @@ from albatross.core.policy import Policy
 from albatross.core.recording import Recording
 from albatross.core.state import reserve
 from albatross.core.streams import stream
-from albatross.environments.world import best_expected, expected_reward, offered, reaction, reaction_draws, truth_of
-from albatross.kernels.compiling import program
-from albatross.kernels.operations import Slate, select, update
+from albatross.environments.world import arrivals, best_expected, expected_reward, offered, reaction, reaction_draws, retire_item, truth_of
+from albatross.kernels.compiling import kernel, program
+from albatross.kernels.operations import Items, Slate, select, update
+from albatross.metrics.ndcg import NDCG, NO_RULER, Ruler, discounted_gain
 
 CHUNK = 8192
 """Steps per call of compiled code: an interrupt or a progress bar waits no longer than this."""
@@ -29,9 +31,27 @@ class Record(NamedTuple):
     rewards: NDArray[np.float64]
     expected: NDArray[np.float64]
     best: NDArray[np.float64]
+    ndcg: NDArray[np.float64]
+    trivial: NDArray[np.bool_]
 
     def part(self, start: int, stop: int) -> "Record":
-        return Record(self.items[start:stop], self.rewards[start:stop], self.expected[start:stop], self.best[start:stop])
+        items, rewards, expected, best, ndcg, trivial = self
+        steps = slice(start, stop)
+        return Record(items[steps], rewards[steps], expected[steps], best[steps], ndcg[steps], trivial[steps])
+
+
+@kernel
+def measure_ranking(world: World, user: int, candidates: Items, slate: Slate, ruler: Ruler, record: Record, step: int) -> None:
+    """NDCG of the scores the decision was made by."""
+    n_candidates = candidates.size if candidates.size > 0 else world.item_factors.shape[0]
+    for position in range(n_candidates):
+        item = candidates[position] if candidates.size > 0 else position
+        ruler.relevances[position] = expected_reward(world, user, position, item) + world.shift
+    if math.isnan(world.ideal[user]):
+        world.ideal[user] = discounted_gain(ruler.relevances, n_candidates, ruler)
+    ideal = world.ideal[user]
+    record.trivial[step] = n_candidates == 1 or ideal <= 0.0
+    record.ndcg[step] = discounted_gain(slate.scores, n_candidates, ruler) / ideal if ideal > 0.0 else 1.0
 
 
 def live(
@@ -43,6 +63,7 @@ def live(
     users: NDArray[np.int32],
     draws: NDArray[np.float64],
     record: Record,
+    ruler: Ruler,
     exploring: np.random.Generator,
     learning: np.random.Generator,
 ) -> None:
@@ -58,6 +79,10 @@ def live(
         record.rewards[step] = reward
         record.expected[step] = expected
         record.best[step] = best_expected(world, user)
+        if ruler.positions.size > 0:
+            measure_ranking(world, user, candidates, slate, ruler, record, step)
+        if not world.repeats:
+            retire_item(world, user, position)
         update(state, settings, scratch, user, item, reward, learning)
 
 
@@ -66,11 +91,13 @@ def simulate(
     environment: Environment,
     horizon: int = 25_000,
     seed: int = 0,
+    ndcg: NDCG | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Recording:
     """Let a policy live in a fresh world of this environment for so many steps.
 
     The same seed gives every policy the same world, the same arrivals and the same moods.
+    `ndcg` also measures how good each ranking was, where relevances have a floor.
     `progress` is called with the number of steps done since the last call.
 
     >>> from albatross.environments.synthetic import Gaussian
@@ -83,23 +110,29 @@ def simulate(
     if seed < 0:
         raise InvalidInput(f"seed is {seed}; accepted: a whole number, at least 0")
     world = environment.world(seed)
+    if ndcg is not None and math.isnan(world.shift):
+        raise InvalidInput(
+            f"NDCG on {environment.name}: its mean rewards have no floor; accepted: worlds whose relevances cannot be negative"
+        )
     agent = Agent(policy, environment.n_users, environment.n_items, seed, truth_of(world) if policy.privileged else None)
-    arrivals, moods = stream(seed, "arrivals"), stream(seed, "reactions")
-    users = np.empty(horizon, np.int32)
-    whole = Record(np.empty(horizon, np.int32), np.empty(horizon), np.empty(horizon), np.empty(horizon))
+    users = arrivals(world, stream(seed, "arrivals"), horizon)
+    moods = stream(seed, "reactions")
+    ruler = NO_RULER if ndcg is None else ndcg.ruler(environment.n_items)
+    measured = 0 if ndcg is None else horizon
+    steps, rankings = np.empty(horizon), np.empty(measured)
+    whole = Record(np.empty(horizon, np.int32), steps, steps.copy(), steps.copy(), rankings, np.empty(measured, np.bool_))
     entry = program(live, type(agent.state))
     seconds = 0.0
     for start in range(0, horizon, CHUNK):
         stop = min(start + CHUNK, horizon)
-        users[start:stop] = arrivals.integers(environment.n_users, size=stop - start, dtype=np.int32)
         draws = reaction_draws(world, moods, stop - start)
         agent.state = reserve(agent.state, stop - start)
-        fixed = (agent.state, agent.settings, agent.scratch, world, agent.slate)
-        streams = (agent.exploring, agent.learning)
+        before = (agent.state, agent.settings, agent.scratch, world, agent.slate)
+        after = (ruler, agent.exploring, agent.learning)
         if start == 0:  # no steps: nothing happens but that the code is compiled or loaded, which is not the policy's time
-            entry(*fixed, users[:0], draws[:0], whole.part(0, 0), *streams)
+            entry(*before, users[:0], draws[:0], whole.part(0, 0), *after)
         began = time.perf_counter()
-        entry(*fixed, users[start:stop], draws, whole.part(start, stop), *streams)
+        entry(*before, users[start:stop], draws, whole.part(start, stop), *after)
         seconds += time.perf_counter() - began
         if progress is not None:
             progress(stop - start)

@@ -31,14 +31,33 @@ def optimistic_scores(
         length = min(BLOCK, n_candidates - start)
         source, origin = coordinates, start
         if candidates.size > 0:
-            chosen = candidates[start : start + length]
-            for a in range(rank):
-                row = coordinates[a]
-                gathered = block[a]
-                for offset in range(length):
-                    gathered[offset] = row[np.uint32(chosen[offset])]  # unsigned: no test for an index from the end
+            _gather(coordinates, candidates[start : start + length], block)
             source, origin = block, 0
         _score_block(source, origin, length, start, center, whitener, radius, block[rank], block[rank + 1], scores, means)
+
+
+@kernel
+def plain_scores(item_factors: Matrix, candidates: Items, center: Vector, block: Matrix, scores: Vector) -> None:
+    """Score the candidates, or all items: ⟨center, item⟩."""
+    coordinates = item_factors.T
+    n_candidates = candidates.size if candidates.size > 0 else coordinates.shape[1]
+    for start in range(0, n_candidates, BLOCK):
+        length = min(BLOCK, n_candidates - start)
+        source, origin = coordinates, start
+        if candidates.size > 0:
+            _gather(coordinates, candidates[start : start + length], block)
+            source, origin = block, 0
+        _project(source, origin, center, center.size, scores[start : start + length])
+
+
+@kernel
+def _gather(coordinates: Matrix, chosen: Items, block: Matrix) -> None:
+    """Copy the coordinates of the chosen items side by side."""
+    for a in range(coordinates.shape[0]):
+        row = coordinates[a]
+        gathered = block[a]
+        for offset in range(chosen.size):
+            gathered[offset] = row[np.uint32(chosen[offset])]  # unsigned: no test for an index from the end
 
 
 @kernel

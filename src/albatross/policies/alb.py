@@ -1,6 +1,5 @@
 """Alternating Linear Bandits, the algorithm of the paper."""
 
-import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,26 +10,11 @@ from albatross.core.environment import Truth
 from albatross.core.parameters import parameter
 from albatross.core.policy import Policy
 from albatross.core.streams import Streams
-from albatross.kernels.compiling import kernel
-from albatross.kernels.linear import (
-    Matrix,
-    Vector,
-    add_outer,
-    factorize,
-    invert_lower,
-    log_determinant,
-    norm,
-    packed_size,
-    solve_lower,
-    solve_upper,
-    unpack,
-)
+from albatross.kernels.alternating import Ellipsoid, add_rating, move_user, no_ellipsoid, place_user
+from albatross.kernels.linear import Matrix, invert_lower, packed_size
 from albatross.kernels.operations import Items, Slate, implements, select, update
-from albatross.kernels.pairs import NOTHING, Pairs, no_pairs, remember
-from albatross.kernels.scoring import best_position, optimistic_scores, scoring_block
-
-REBUILD_INTERVAL = 4096
-"""Updates between two rebuilds of the item statistics, at least: exchanging terms leaves a rounding error behind each time."""
+from albatross.kernels.pairs import Pairs, no_pairs
+from albatross.kernels.scoring import best_position, optimistic_scores
 
 
 @dataclass(frozen=True)
@@ -96,12 +80,8 @@ class ALB(Policy):
             updates=np.zeros(2, np.int64),
         )
 
-    def scratch(self, n_users: int, n_items: int) -> "Scratch":
-        square = (self.rank, self.rank)
-        return Scratch(
-            np.full(2, -1), np.zeros(square), np.zeros(square), np.zeros(square), np.zeros(self.rank), np.zeros(self.rank),
-            np.zeros(self.rank), np.zeros(packed_size(self.rank)), np.zeros(1), scoring_block(self.rank),
-        )  # fmt: skip
+    def scratch(self, n_users: int, n_items: int) -> Ellipsoid:
+        return no_ellipsoid(self.rank)
 
 
 class Settings(NamedTuple):
@@ -126,54 +106,9 @@ class State(NamedTuple):
     """Ratings learned from so far, and at the last rebuild of the item statistics."""
 
 
-class Scratch(NamedTuple):
-    current: NDArray[np.int64]
-    """For which user and after how many updates the next four were computed."""
-    gram: Matrix
-    factor: Matrix
-    whitener: Matrix
-    center: Vector
-    vector: Vector
-    change: Vector
-    packed_change: Vector
-    radius: Vector
-    block: Matrix
-
-
-@kernel
-def place_user(state: State, settings: Settings, scratch: Scratch, user: int) -> None:
-    """The user's ellipsoid given the present item vectors: center μ, Cholesky factor of V, radius c."""
-    if scratch.current[0] == user and scratch.current[1] == state.updates[0]:
-        return
-    gram, center, vector = scratch.gram, scratch.center, scratch.vector
-    rank = center.size
-    for a in range(rank):
-        center[a] = 0.0
-        for b in range(a):
-            gram[a, b] = 0.0
-        gram[a, a] = settings.user_ridge
-    pairs = state.pairs
-    entry = pairs.first[user]
-    while entry != NOTHING:
-        item = pairs.items[entry]
-        for a in range(rank):
-            vector[a] = state.item_factors[item, a]
-            center[a] += pairs.totals[entry] * vector[a]
-        add_outer(gram, vector, float(pairs.plays[entry]))
-        entry = pairs.following[entry]
-    factorize(gram, scratch.factor, settings.user_ridge)
-    solve_lower(scratch.factor, center, center)
-    solve_upper(scratch.factor, center, center)
-    growth = max(log_determinant(scratch.factor) - rank * math.log(settings.user_ridge), 0.0)
-    width = math.sqrt(growth - 2.0 * math.log(settings.confidence))
-    scratch.radius[0] = settings.noise * width + math.sqrt(settings.user_ridge) * settings.norm_bound
-    scratch.current[0] = user
-    scratch.current[1] = state.updates[0]
-
-
 @implements(select, State)
 def choose_item(
-    state: State, settings: Settings, scratch: Scratch, user: int, candidates: Items, slate: Slate, random: np.random.Generator
+    state: State, settings: Settings, scratch: Ellipsoid, user: int, candidates: Items, slate: Slate, random: np.random.Generator
 ) -> tuple[int, float]:
     place_user(state, settings, scratch, user)
     invert_lower(scratch.factor, scratch.whitener)
@@ -185,95 +120,8 @@ def choose_item(
 
 @implements(update, State)
 def learn_rating(
-    state: State, settings: Settings, scratch: Scratch, user: int, item: int, reward: float, random: np.random.Generator
+    state: State, settings: Settings, scratch: Ellipsoid, user: int, item: int, reward: float, random: np.random.Generator
 ) -> None:
     place_user(state, settings, scratch, user)
     move_user(state, scratch, user, item)
-    remember(state.pairs, user, item, reward)
-    vector = state.user_factors[user]
-    position = 0
-    for a in range(vector.size):
-        for b in range(a + 1):
-            state.item_grams[item, position] += vector[a] * vector[b]
-            position += 1
-        state.item_moments[item, a] += reward * vector[a]
-    state.updates[0] += 1
-    if state.updates[0] - state.updates[1] >= max(REBUILD_INTERVAL, state.pairs.used[0]):
-        rebuild_items(state)
-    if not refit_item(state, settings, scratch, item):
-        rebuild_items(state)
-        refit_item(state, settings, scratch, item)
-
-
-@kernel
-def move_user(state: State, scratch: Scratch, user: int, item: int) -> None:
-    """Set A_u to the most optimistic vector for this item, and exchange its terms in the sums of the items the user has rated."""
-    factor, vector, change, packed_change = scratch.factor, scratch.vector, scratch.change, scratch.packed_change
-    rank = vector.size
-    for a in range(rank):
-        vector[a] = state.item_factors[item, a]
-    solve_lower(factor, vector, vector)
-    width = norm(vector)
-    solve_upper(factor, vector, vector)
-    stretch = scratch.radius[0] / width if width > 0.0 else 0.0
-    for a in range(rank):
-        vector[a] = scratch.center[a] + stretch * vector[a]
-    before = state.user_factors[user]
-    position = 0
-    for a in range(rank):
-        change[a] = vector[a] - before[a]
-        for b in range(a + 1):
-            packed_change[position] = vector[a] * vector[b] - before[a] * before[b]
-            position += 1
-    for a in range(rank):
-        before[a] = vector[a]
-    pairs = state.pairs
-    entry = pairs.first[user]
-    while entry != NOTHING:
-        gram = state.item_grams[pairs.items[entry]]
-        plays = float(pairs.plays[entry])
-        for position in range(packed_change.size):
-            gram[position] += plays * packed_change[position]
-        moment = state.item_moments[pairs.items[entry]]
-        for a in range(rank):
-            moment[a] += pairs.totals[entry] * change[a]
-        entry = pairs.following[entry]
-
-
-@kernel
-def refit_item(state: State, settings: Settings, scratch: Scratch, item: int) -> bool:
-    """Set B_j to the ridge regression of the item's ratings; false if rounding has spoiled its sums."""
-    unpack(state.item_grams[item], settings.item_ridge, scratch.gram)
-    # The factor of the user's ellipsoid is overwritten here: the update counter has moved on, so nobody reads it again.
-    sound = factorize(scratch.gram, scratch.factor, 0.5 * settings.item_ridge)
-    vector = scratch.vector
-    for a in range(vector.size):
-        vector[a] = state.item_moments[item, a]
-    solve_lower(scratch.factor, vector, vector)
-    solve_upper(scratch.factor, vector, vector)
-    for a in range(vector.size):
-        state.item_factors[item, a] = vector[a]
-    return sound
-
-
-@kernel
-def rebuild_items(state: State) -> None:
-    """Sum the item statistics afresh from the ratings: one pass over all pairs, at most once per as many updates as there are pairs."""
-    state.updates[1] = state.updates[0]
-    state.item_grams[:] = 0.0
-    state.item_moments[:] = 0.0
-    pairs = state.pairs
-    for user in range(pairs.first.size):
-        vector = state.user_factors[user]
-        entry = pairs.first[user]
-        while entry != NOTHING:
-            gram = state.item_grams[pairs.items[entry]]
-            moment = state.item_moments[pairs.items[entry]]
-            plays = float(pairs.plays[entry])
-            position = 0
-            for a in range(vector.size):
-                for b in range(a + 1):
-                    gram[position] += plays * (vector[a] * vector[b])
-                    position += 1
-                moment[a] += pairs.totals[entry] * vector[a]
-            entry = pairs.following[entry]
+    add_rating(state, settings, scratch, user, item, reward)

@@ -1,0 +1,185 @@
+"""Rarely-switching Alternating Linear Bandits: the version the paper left for future work."""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from albatross.core.environment import Truth
+from albatross.core.parameters import parameter
+from albatross.core.policy import Policy
+from albatross.core.streams import Streams
+from albatross.kernels.alternating import Ellipsoid, add_rating, move_user, no_ellipsoid, place_user
+from albatross.kernels.compiling import kernel
+from albatross.kernels.linear import Matrix, Vector, invert_lower, packed_size, solve_lower, solve_upper
+from albatross.kernels.operations import Items, Slate, implements, select, update
+from albatross.kernels.pairs import Pairs, no_pairs
+from albatross.kernels.scoring import best_position, optimistic_scores, plain_scores
+
+NEVER_SWITCHED = -1.0
+
+
+@dataclass(frozen=True)
+class ALBRS(Policy):
+    """Alternating Linear Bandits that places a user anew only when enough has been learned since the last time.
+
+    Model: as in ALB. At a *switch* the user's ellipsoid is built from the current item vectors and the optimistic vector A_u chosen with
+    the item, as in ALB; then A_u stays, and items are shown by the largest ⟨A_u, B_j⟩ alone, until the determinant of
+    V = (V at the switch) + Σ x xᵀ over the vectors x shown since has grown by the factor 1 + C:
+
+        switch if det V > (1 + C) det V_switch        V⁻¹ ← V⁻¹ − (V⁻¹x)(V⁻¹x)ᵀ / (1 + g),  log det V ← log det V + log(1 + g),  g = xᵀV⁻¹x
+
+    Item vectors are refitted after every rating. With C = 0 every visit switches, and the policy is ALB, bit for bit.
+
+    Symbols: patience C; as in ALB rank k, ridge λ (or `user_ridge` λ₁ and `item_ridge` λ₂), noise σ, confidence δ, norm_bound s.
+
+    Cost: at a switch as ALB; otherwise select O(|C| k) and update O(|I_u| + k³).
+
+    Departures: the growth of V is measured on the vectors as they were when shown, because item vectors shrink with time and
+    the determinant of a V rebuilt from them may fall. Item sums are exchanged at a switch rather than rebuilt when next needed.
+
+    Reference: Abbasi-Yadkori, Pál and Szepesvári, Improved Algorithms for Linear Stochastic Bandits, 2011 (section 5.1), carried over to
+    Dadkhahi and Negahban, Alternating Linear Bandits for Online Matrix-Factorization Recommendation, 2018 (future work).
+
+    >>> from albatross import simulate
+    >>> from albatross.environments.synthetic import Gaussian
+    >>> recording = simulate(ALBRS(rank=2, ridge=0.01, noise=0.5), Gaussian(n_users=20, n_items=20, rank=2), horizon=2000, seed=0)
+    >>> bool(recording.pseudo_regret[-500:].mean() < 0.5 * recording.pseudo_regret[:100].mean())
+    True
+    """
+
+    rank: int = parameter(5, "length of the user and item vectors (k)", at_least=1)
+    ridge: float = parameter(1.0, "regularization of users and items (λ)", above=0)
+    noise: float = parameter(0.4, "multiplier of the confidence width (σ)", at_least=0)
+    patience: float = parameter(0.1, "growth of det V before a user is placed anew (C)", at_least=0)
+    confidence: float = parameter(0.01, "probability that the ellipsoid misses the user (δ)", above=0, below=1)
+    norm_bound: float = parameter(1.0, "bound on the norm of a user vector (s)", at_least=0)
+    user_ridge: float | None = parameter(None, "regularization of users alone (λ₁)", above=0)
+    item_ridge: float | None = parameter(None, "regularization of items alone (λ₂)", above=0)
+    user_scale: float = parameter(1.0, "standard deviation of the initial user vectors (σ₁)", at_least=0)
+    item_scale: float = parameter(1.0, "standard deviation of the initial item vectors (σ₂)", above=0)
+
+    def settings(self) -> "Settings":
+        return Settings(
+            user_ridge=self.ridge if self.user_ridge is None else self.user_ridge,
+            item_ridge=self.ridge if self.item_ridge is None else self.item_ridge,
+            noise=self.noise,
+            confidence=self.confidence,
+            norm_bound=self.norm_bound,
+            threshold=math.log1p(self.patience),
+        )
+
+    def init(self, n_users: int, n_items: int, streams: Streams, truth: Truth | None) -> "State":
+        items = streams("item factors").normal(0.0, self.item_scale, (n_items, self.rank))
+        return State(
+            user_factors=streams("user factors").normal(0.0, self.user_scale, (n_users, self.rank)),
+            item_factors=np.asfortranarray(items),
+            item_grams=np.zeros((n_items, packed_size(self.rank))),
+            item_moments=np.zeros((n_items, self.rank)),
+            pairs=no_pairs(n_users),
+            updates=np.zeros(2, np.int64),
+            user_centers=np.zeros((n_users, self.rank)),
+            user_inverses=np.zeros((n_users, self.rank, self.rank)),
+            user_growth=np.full(n_users, NEVER_SWITCHED),
+            switches=np.zeros(1, np.int64),
+        )
+
+    def scratch(self, n_users: int, n_items: int) -> Ellipsoid:
+        return no_ellipsoid(self.rank)
+
+
+class Settings(NamedTuple):
+    user_ridge: float
+    item_ridge: float
+    noise: float
+    confidence: float
+    norm_bound: float
+    threshold: float
+    """log(1 + C)"""
+
+
+class State(NamedTuple):
+    user_factors: Matrix
+    item_factors: Matrix
+    item_grams: Matrix
+    item_moments: Matrix
+    pairs: Pairs
+    updates: NDArray[np.int64]
+    """All as in ALB."""
+    user_centers: Matrix
+    """Per user the center of the ellipsoid at the last switch."""
+    user_inverses: Matrix
+    """Per user V⁻¹, with the vectors shown since."""
+    user_growth: Vector
+    """Per user log det V − log det V_switch."""
+    switches: NDArray[np.int64]
+    """How many switches there were."""
+
+
+@kernel
+def is_due(state: State, settings: Settings, user: int) -> bool:
+    growth = state.user_growth[user]
+    return growth < 0.0 or growth > settings.threshold or settings.threshold == 0.0  # type: ignore[no-any-return]
+
+
+@implements(select, State)
+def choose_item(
+    state: State, settings: Settings, scratch: Ellipsoid, user: int, candidates: Items, slate: Slate, random: np.random.Generator
+) -> tuple[int, float]:
+    items, scores, means = state.item_factors, slate.scores, slate.means
+    if is_due(state, settings, user):
+        place_user(state, settings, scratch, user)
+        invert_lower(scratch.factor, scratch.whitener)
+        optimistic_scores(items, candidates, scratch.center, scratch.whitener, scratch.radius[0], scratch.block, scores, means)
+    else:
+        plain_scores(items, candidates, state.user_factors[user], scratch.block, scores)
+        plain_scores(items, candidates, state.user_centers[user], scratch.block, means)
+    n_candidates = candidates.size if candidates.size > 0 else items.shape[0]
+    return best_position(scores, n_candidates), 1.0
+
+
+@implements(update, State)
+def learn_rating(
+    state: State, settings: Settings, scratch: Ellipsoid, user: int, item: int, reward: float, random: np.random.Generator
+) -> None:
+    if is_due(state, settings, user):
+        place_user(state, settings, scratch, user)
+        switch(state, scratch, user)
+        move_user(state, scratch, user, item)
+    count_shown(state, scratch, user, item)
+    add_rating(state, settings, scratch, user, item, reward)
+
+
+@kernel
+def switch(state: State, scratch: Ellipsoid, user: int) -> None:
+    """Keep the ellipsoid just computed: its center and V⁻¹, column by column."""
+    vector, inverse = scratch.vector, state.user_inverses[user]
+    for column in range(vector.size):
+        for a in range(vector.size):
+            vector[a] = 1.0 if a == column else 0.0
+        solve_lower(scratch.factor, vector, vector)
+        solve_upper(scratch.factor, vector, vector)
+        for a in range(vector.size):
+            inverse[a, column] = vector[a]
+        state.user_centers[user, column] = scratch.center[column]
+    state.user_growth[user] = 0.0
+    state.switches[0] += 1
+
+
+@kernel
+def count_shown(state: State, scratch: Ellipsoid, user: int, item: int) -> None:
+    """Add the vector just shown to V: Sherman and Morrison's formula for the inverse, and the growth of the determinant."""
+    image, inverse = scratch.change, state.user_inverses[user]
+    gain = 0.0
+    for a in range(image.size):
+        image[a] = 0.0
+        for b in range(image.size):
+            image[a] += inverse[a, b] * state.item_factors[item, b]
+        gain += state.item_factors[item, a] * image[a]
+    gain = max(gain, 0.0)
+    for a in range(image.size):
+        for b in range(image.size):
+            inverse[a, b] -= image[a] * image[b] / (1.0 + gain)
+    state.user_growth[user] += math.log1p(gain)

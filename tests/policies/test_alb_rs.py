@@ -1,0 +1,49 @@
+"""Facts of rarely switching."""
+
+import numpy as np
+import pytest
+
+from albatross import Agent, simulate
+from albatross.environments.synthetic import Bernoulli, Gaussian, Synthetic, Uniform
+from albatross.policies.alb import ALB
+from albatross.policies.alb_rs import ALBRS
+
+
+@pytest.mark.parametrize("world", [Gaussian(), Uniform(candidates=30), Bernoulli()])
+def test_without_patience_it_is_alb_bit_for_bit(world: Synthetic) -> None:
+    for seed in range(3):
+        alb = simulate(ALB(ridge=0.1, noise=0.5), world, horizon=5000, seed=seed)
+        rarely = simulate(ALBRS(ridge=0.1, noise=0.5, patience=0.0), world, horizon=5000, seed=seed)
+        assert alb.items.tobytes() == rarely.items.tobytes()
+
+
+def lived(patience: float) -> Agent:
+    recording = simulate(ALBRS(ridge=0.01, noise=0.5, patience=patience), Gaussian(), horizon=10_000, seed=0)
+    agent = Agent(ALBRS(ridge=0.01, noise=0.5, patience=patience), 200, 200, seed=0)
+    agent.replay(recording.users, recording.items, recording.rewards)
+    assert agent.state_id == recording.state_id
+    return agent
+
+
+def test_more_patience_means_fewer_switches() -> None:
+    switches = [int(lived(patience).state.switches[0]) for patience in (0.0, 0.1, 1.0)]
+    assert switches[0] == 10_000
+    assert switches[0] > switches[1] > switches[2] >= 200  # each of the users is placed at least once
+
+
+def test_between_switches_the_user_stays_and_the_inverse_counts_what_was_shown() -> None:
+    agent = Agent(ALBRS(rank=3, ridge=0.5, patience=1e6), n_users=1, n_items=6, seed=1)
+    agent.update(0, agent.select(0).item, 2.0)
+    placed = agent.state.user_factors[0].copy()
+    precision = np.linalg.inv(agent.state.user_inverses[0])
+    for reward in (1.0, -2.0, 3.0):
+        choice = agent.select(0)
+        shown = agent.state.item_factors[choice.item].copy()
+        assert choice.score == pytest.approx(placed @ shown)
+        agent.update(0, choice.item, reward)
+        precision += np.outer(shown, shown)
+        np.testing.assert_array_equal(agent.state.user_factors[0], placed)
+        np.testing.assert_allclose(np.linalg.inv(agent.state.user_inverses[0]), precision, rtol=1e-9)
+    assert agent.state.switches[0] == 1
+    first = 0.5 * np.eye(3)
+    assert agent.state.user_growth[0] == pytest.approx(np.linalg.slogdet(precision)[1] - np.linalg.slogdet(first)[1])

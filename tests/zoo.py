@@ -3,12 +3,24 @@
 from albatross.core.policy import Policy
 from albatross.policies.alb import ALB
 from albatross.policies.alb_rs import ALBRS
+from albatross.policies.epsilon_als import EpsilonALS
+from albatross.policies.item_mean import ItemMean
+from albatross.policies.item_ucb import ItemUCB
+from albatross.policies.oful import OFUL
 from albatross.policies.oracle import Oracle
+from albatross.policies.popularity_memory import PopularityMemory
 from albatross.policies.random import Random
+from albatross.policies.user_ucb import UserUCB
 
 POLICIES: dict[str, Policy] = {
     "alb": ALB(rank=3, ridge=0.1),
     "alb-rs": ALBRS(rank=3, ridge=0.1),
+    "epsilon-als": EpsilonALS(rank=3),
+    "item-mean": ItemMean(),
+    "item-ucb": ItemUCB(),
+    "oful": OFUL(),
     "oracle": Oracle(),
+    "popularity-memory": PopularityMemory(),
     "random": Random(),
+    "user-ucb": UserUCB(),
 }

@@ -1,0 +1,100 @@
+"""Counts and means of ratings, and a fair choice among equals: what policies without vectors are made of."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from albatross.kernels.compiling import kernel
+from albatross.kernels.linear import Vector
+from albatross.kernels.operations import Items
+from albatross.kernels.pairs import NOTHING, Pairs
+
+
+class Tally(NamedTuple):
+    """How often and how well each item was rated, and all of them together."""
+
+    plays: NDArray[np.int64]
+    totals: NDArray[np.float64]
+    """Per item: how often it was rated, the sum of the ratings."""
+    ratings: NDArray[np.int64]
+    """How many ratings there are."""
+    overall: NDArray[np.float64]
+    """Of all ratings: their mean, and the sum of their squared distances from it."""
+
+
+def no_tally(n_items: int) -> Tally:
+    return Tally(np.zeros(n_items, np.int64), np.zeros(n_items), np.zeros(1, np.int64), np.zeros(2))
+
+
+@kernel
+def count(tally: Tally, item: int, reward: float) -> None:
+    """Add one rating."""
+    tally.plays[item] += 1
+    tally.totals[item] += reward
+    tally.ratings[0] += 1
+    # The squared distances are moved along with the mean: a difference of large sums would lose its digits.
+    distance = reward - tally.overall[0]
+    tally.overall[0] += distance / tally.ratings[0]
+    tally.overall[1] += distance * (reward - tally.overall[0])
+
+
+@kernel
+def item_mean(tally: Tally, item: int) -> float:
+    """The mean rating of an item; of one that nobody rated, the mean of all ratings."""
+    if tally.plays[item] == 0:
+        return tally.overall[0]  # type: ignore[no-any-return]
+    return tally.totals[item] / tally.plays[item]  # type: ignore[no-any-return]
+
+
+@kernel
+def shrunk_mean(tally: Tally, item: int) -> float:
+    """The mean rating of an item as if it had one rating more, equal to the mean of all ratings."""
+    return (tally.totals[item] + tally.overall[0]) / (tally.plays[item] + 1)  # type: ignore[no-any-return]
+
+
+@kernel
+def deviation(tally: Tally) -> float:
+    """The standard deviation of all ratings; zero before the first."""
+    return math.sqrt(tally.overall[1] / max(tally.ratings[0], 1))
+
+
+@kernel
+def find_entries(pairs: Pairs, user: int, candidates: Items, entries: NDArray[np.int32]) -> tuple[int, float]:
+    """Per candidate item its entry among the user's pairs, or `NOTHING`; returns how often the user rated, and the sum of the ratings.
+
+    `entries` is scratch with one place per item; places of items that are no candidates are left with any content.
+    """
+    if candidates.size == 0:
+        entries[:] = NOTHING
+    for position in range(candidates.size):
+        entries[candidates[position]] = NOTHING
+    plays, total = 0, 0.0
+    entry = pairs.first[user]
+    while entry != NOTHING:
+        entries[pairs.items[entry]] = entry
+        plays += pairs.plays[entry]
+        total += pairs.totals[entry]
+        entry = pairs.following[entry]
+    return plays, total
+
+
+@kernel
+def any_best(scores: Vector, length: int, random: np.random.Generator) -> tuple[int, float]:
+    """The position of the largest of the first scores, of equals each as likely as the other, and its probability."""
+    best, ties = 0, 1
+    for position in range(1, length):
+        if scores[position] > scores[best]:
+            best, ties = position, 1
+        elif scores[position] == scores[best]:
+            ties += 1
+    if ties == 1:
+        return best, 1.0
+    passed_over = int(random.random() * ties)
+    position = best
+    while passed_over > 0:
+        position += 1
+        if scores[position] == scores[best]:
+            passed_over -= 1
+    return position, 1.0 / ties

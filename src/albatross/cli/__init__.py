@@ -1,1 +1,56 @@
-"""The command line."""
+"""The command line: one file per verb."""
+
+import sys
+from collections.abc import Sequence
+
+from cyclopts import App, CycloptsError
+
+import albatross
+from albatross.cli.arguments import fold_settings
+from albatross.core.errors import InvalidInput
+
+REFUSED, INTERRUPTED = 2, 130
+"""Exit codes: what was asked for is not possible; the interrupt key."""
+
+app = App(
+    name="albatross",
+    help="Online recommendation that starts from nothing and learns from every rating, at once.",
+    version=albatross.__version__,
+    help_format="plaintext",
+    suppress_keyboard_interrupt=False,
+)
+app.command("albatross.cli.demo:demo", name="demo", help="Watch ALB learn a world nobody has rated yet, next to random and an oracle.")
+app.command("albatross.cli.run:run", name="run", help="Run policies side by side on a data set or a file of ratings.")
+app.command("albatross.cli.reproduce:reproduce", name="reproduce", help="Do the paper's evaluation and judge each of its claims.")
+app.command("albatross.cli.study:study", name="study", help="Many trials from one TOML file: run, resume, show, export.")
+app.command("albatross.cli.data:data", name="data", help="The rating data sets: list, fetch, path.")
+app.command("albatross.cli.listing:show", name="list", help="Print the policies and the data sets, with their parameters.")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the arguments say; returns the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show λ gets a question mark, not a traceback
+    try:
+        app(
+            fold_settings(sys.argv[1:] if arguments is None else arguments),
+            print_error=False,
+            exit_on_error=False,
+            result_action="return_none",
+        )
+        sys.stdout.flush()
+    except (InvalidInput, CycloptsError) as error:
+        return _complain(" ".join(str(error).split()), REFUSED)
+    except MemoryError as error:
+        return _complain(f"not enough memory: {error}", REFUSED)
+    except OSError as error:
+        return _complain(str(error), REFUSED)
+    except KeyboardInterrupt:
+        return _complain("interrupted", INTERRUPTED)
+    return 0
+
+
+def _complain(message: str, code: int) -> int:
+    print(f"albatross: {message}", file=sys.stderr)
+    return code

@@ -27,6 +27,9 @@ class Policy(Recipe, ABC):
     learns: ClassVar[Literal["users", "crowd", "nothing"]] = "users"
     """What the policy can tell apart: the tastes of users, only items that everybody likes, or nothing."""
 
+    counters: ClassVar[tuple[str, ...]] = ()
+    """Names of arrays of length 1 in the state that are worth reporting with a trial."""
+
     def settings(self) -> tuple[Any, ...]:
         """The hyperparameters as a NamedTuple of numbers, as compiled code wants them."""
         return Nothing()

@@ -28,6 +28,8 @@ class Recording:
     """Beside it, whether any ranking would have been as good."""
     seconds: float
     """How long the steps took, compilation left out."""
+    counters: dict[str, int]
+    """What the policy counted, by name."""
     state_id: str
     """The name of what the policy had learned at the end."""
 

@@ -1,1 +1,63 @@
 """Simulated publics: synthetic worlds, and logged ratings as a world."""
+
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from albatross import datasets
+from albatross.core.environment import Environment
+from albatross.core.errors import InvalidInput, unknown
+from albatross.core.parameters import Recipe
+from albatross.datasets.tabular import EXTENSIONS
+from albatross.environments.ratings import Protocol, Ratings, RatingsFile
+from albatross.environments.synthetic import WORLDS
+
+FILE = f"FILE ({', '.join(EXTENSIONS)})"
+
+
+def recipes() -> dict[str, tuple[type[Recipe], ...]]:
+    """What the parameters of each data set are fields of, by name; the last stands for any file."""
+    logged = {name: (datasets.find(name), Protocol) for name in datasets.names()}
+    return {**{name: (world,) for name, world in WORLDS.items()}, **logged, FILE: (RatingsFile, Protocol)}
+
+
+def create(name_or_file: str, parameters: dict[str, Any] | None = None) -> Environment:
+    """The data set of that name, or the ratings of that file, with parameters as a study file has them.
+
+    >>> create("gaussian", {"rank": 3}).parameters()["rank"]
+    3
+    """
+    return _create(name_or_file, parameters or {}, _from_values)
+
+
+def from_text(name_or_file: str, settings: dict[str, str] | None = None) -> Environment:
+    """The same from `key=value` words, as typed on a command line.
+
+    >>> from_text("gaussian", {"rank": "3"}).parameters()["rank"]
+    3
+    """
+    return _create(name_or_file, settings or {}, lambda recipe, words: recipe.from_text(words))
+
+
+def _create(name: str, given: dict[str, Any], build: Callable[[type[Recipe], dict[str, Any]], Any]) -> Environment:
+    if name in WORLDS:
+        environment: Environment = build(WORLDS[name], given)
+        return environment
+    of_protocol = {field.name for field in fields(Protocol)}
+    of_source = {key: value for key, value in given.items() if key not in of_protocol}
+    if name in datasets.names():
+        table = build(datasets.find(name), of_source).load()
+    elif Path(name).suffix or Path(name).exists() or len(Path(name).parts) > 1:
+        table = build(RatingsFile, of_source).load(name)
+    else:
+        raise InvalidInput(f"{unknown('data set', name, [*WORLDS, *datasets.names()])}; or a file ending in {', '.join(EXTENSIONS)}")
+    return Ratings(table, **build(Protocol, {key: given[key] for key in given if key in of_protocol}).parameters())
+
+
+def _from_values(recipe: type[Recipe], values: dict[str, Any]) -> Recipe:
+    known = [field.name for field in fields(recipe)]
+    for name in values:
+        if name not in known:
+            raise unknown(f"parameter of {recipe.__name__}", name, known)
+    return recipe(**values)

@@ -57,6 +57,12 @@ def program(function: Callable[..., Any], state_type: type | None = None) -> Cal
 _programs: dict[tuple[Callable[..., Any], type | None], Callable[..., Any]] = {}
 
 
+def source_fingerprint(owner: type) -> str:
+    """A name for the code behind a class: it changes with its file and with everything compiled code shares."""
+    file = _source_file(owner)
+    return _fingerprint(*([] if file is None else [file]))
+
+
 def _source_file(thing: Any) -> Path | None:
     name = getattr(sys.modules.get(thing.__module__), "__file__", None)
     return Path(name) if name is not None and Path(name).exists() else None

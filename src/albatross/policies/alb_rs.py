@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,8 @@ class ALBRS(Policy):
     >>> bool(recording.pseudo_regret[-500:].mean() < 0.5 * recording.pseudo_regret[:100].mean())
     True
     """
+
+    counters: ClassVar[tuple[str, ...]] = ("switches",)
 
     rank: int = parameter(5, "length of the user and item vectors (k)", at_least=1)
     ridge: float = parameter(1.0, "regularization of users and items (λ)", above=0)
@@ -121,7 +123,7 @@ class State(NamedTuple):
 @kernel
 def is_due(state: State, settings: Settings, user: int) -> bool:
     growth = state.user_growth[user]
-    return growth < 0.0 or growth > settings.threshold or settings.threshold == 0.0  # type: ignore[no-any-return]
+    return growth < 0.0 or growth > settings.threshold or settings.threshold == 0.0
 
 
 @implements(select, State)

@@ -136,4 +136,5 @@ def simulate(
         seconds += time.perf_counter() - began
         if progress is not None:
             progress(stop - start)
-    return Recording(policy, environment.name, seed, users, *whole, seconds, agent.state_id)
+    counters = {name: int(getattr(agent.state, name)[0]) for name in policy.counters}
+    return Recording(policy, environment.name, seed, users, *whole, seconds, counters, agent.state_id)

@@ -1,0 +1,71 @@
+"""Policies side by side in one environment, with a progress bar for who waits for them."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import MISSING, dataclass, fields
+from typing import Any
+
+from albatross.core.environment import Environment
+from albatross.core.errors import InvalidInput
+from albatross.core.policy import Policy
+from albatross.studies.execution import available_cores, execute
+from albatross.studies.trials import Result, Trial
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What was run, and per policy the results in the order of the seeds."""
+
+    dataset: str
+    environment: Environment
+    horizon: int
+    seeds: Sequence[int]
+    protocol: str
+    results: dict[Policy, list[Result]]
+
+
+def compare(
+    policies: Sequence[Policy], dataset: str, environment: Environment, horizon: int, seeds: Sequence[int], jobs: int | None = None
+) -> Comparison:
+    """Run every policy with every seed."""
+    for number, policy in enumerate(policies):
+        if policy in policies[:number]:
+            raise InvalidInput(f"policy {label(policy)!r} is given twice; accepted: each once, or with other parameters")
+    if jobs is None:
+        jobs = available_cores() if len(seeds) > 1 else 1
+    trials = [Trial(policy, environment, horizon, seed) for policy in policies for seed in seeds]
+    with progress_bar(horizon * len(trials)) as progress:
+        done = dict(execute(trials, jobs, progress))
+    ordered = iter([done[position] for position in range(len(trials))])
+    results = {policy: [next(ordered) for _ in seeds] for policy in policies}
+    return Comparison(dataset, environment, horizon, seeds, trials[0].protocol(), results)
+
+
+def label(policy: Policy) -> str:
+    """The name of a policy and what about it is not as usual: `alb ridge=0.01`."""
+    values = policy.parameters()
+    unusual = [field.name for field in fields(policy) if field.default is MISSING or values[field.name] != field.default]
+    return " ".join([policy.policy_name(), *(f"{name}={show_value(values[name])}" for name in unusual)])
+
+
+def show_value(value: Any) -> str:
+    """A parameter as one would type it."""
+    if isinstance(value, bool) or value is None:
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@contextmanager
+def progress_bar(total: int) -> Iterator[Callable[[int], None] | None]:
+    """Something to call with the number of steps done, where somebody watches."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.completed:,.0f} of {task.total:,.0f} steps"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda steps: bar.advance(task, steps)

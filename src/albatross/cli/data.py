@@ -1,0 +1,66 @@
+"""`albatross data`: the rating data sets of the paper, and where they are."""
+
+import sys
+
+from cyclopts import App
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from albatross import datasets
+
+data = App(name="data", help="The rating data sets: what there is, fetch them, where they are.", help_format="plaintext")
+
+
+@data.command(name="list")
+def show() -> None:
+    """Every data set with its size, as far as it is here. Nothing is downloaded."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    table.add_column("data set")
+    for heading in ("users", "items", "ratings", "density", "scale"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    remarks = []
+    for entry in datasets.listing():
+        name, summary = entry.dataset.dataset_name(), entry.summary
+        remarks += [f"{name}: {remark}" for remark in entry.remarks]
+        if summary is None:
+            table.add_row(name, *["–"] * 5)
+            continue
+        scale = "–" if summary.scale is None else f"{summary.scale[0]:g} to {summary.scale[1]:g}"
+        table.add_row(name, f"{summary.users:,}", f"{summary.items:,}", f"{summary.ratings:,}", f"{summary.density:.4f}", scale)
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(table)
+    for remark in remarks:
+        console.print(remark, markup=False)
+
+
+@data.command
+def fetch(name: str, *, accept: bool = False) -> None:
+    """Download a data set, unless it is here already, and check it.
+
+    Parameters
+    ----------
+    name
+        Name of a data set; see: albatross data list.
+    accept
+        Agree to the terms of use, which are shown, without being asked.
+    """
+    for path in datasets.create(name).fetch(accept or None, _tell):
+        print(path)
+
+
+@data.command
+def path(name: str) -> None:
+    """Where the archives of a data set are; nothing is downloaded.
+
+    Parameters
+    ----------
+    name
+        Name of a data set; see: albatross data list.
+    """
+    for file in datasets.create(name).fetch(False, _tell):
+        print(file)
+
+
+def _tell(note: str) -> None:
+    print(f"albatross: {note}", file=sys.stderr)

@@ -1,0 +1,62 @@
+"""`albatross list`: what there is."""
+
+import dataclasses
+from typing import get_type_hints
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from albatross import environments, policies
+from albatross.cli.comparison import show_value
+from albatross.core.errors import unknown
+from albatross.core.parameters import Recipe, describe
+
+POLICIES = "Policies (--policy NAME --set parameter=value)"
+DATASETS = "Data sets (--dataset NAME --world parameter=value)"
+
+
+def show(*names: str) -> None:
+    """Print the policies and the data sets, with their parameters, defaults and what they accept.
+
+    Parameters
+    ----------
+    names
+        Print these only.
+    """
+    sections: dict[str, dict[str, tuple[type[Recipe], ...]]] = {
+        POLICIES: {name: (policies.find(name),) for name in policies.names()},
+        DATASETS: environments.recipes(),
+    }
+    known = [name for section in sections.values() for name in section]
+    for name in names:
+        if name not in known:
+            raise unknown("policy or data set", name, known)
+    console = Console(highlight=False)
+    for heading, section in sections.items():
+        chosen = {name: parts for name, parts in section.items() if not names or name in names}
+        if chosen:
+            console.print(Text(heading, style="bold underline"), end="\n\n")
+        for name, parts in chosen.items():
+            summary = (parts[0].__doc__ or "").strip().partition("\n")[0]
+            console.print(Text.assemble((name, "bold"), "  ", summary))
+            table = _parameters(parts)
+            if table.row_count:
+                console.print(Padding(table, (0, 0, 0, 2)))
+            console.print()
+
+
+def _parameters(parts: tuple[type[Recipe], ...]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    for heading in ("parameter", "default"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("accepted", ratio=3)
+    table.add_column("meaning", ratio=4)
+    for recipe in parts:
+        hints = get_type_hints(recipe)
+        for field in dataclasses.fields(recipe):
+            default = "–" if field.default is dataclasses.MISSING else show_value(field.default)
+            accepted = describe(field, hints[field.name])
+            table.add_row(*(Text(cell) for cell in (field.name, default, accepted, field.metadata.get("meaning", ""))))
+    return table

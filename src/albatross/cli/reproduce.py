@@ -1,0 +1,100 @@
+"""`albatross reproduce`: the paper's evaluation, and a verdict on each of its claims."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from albatross.cli.document import as_html, as_markdown
+from albatross.cli.paper_report import draw_figures, write_report
+from albatross.cli.report import whole_file
+from albatross.cli.study import finish
+from albatross.core.errors import InvalidInput
+from albatross.studies.claims import Verdict, judge
+from albatross.studies.evidence import collect, weigh
+from albatross.studies.execution import available_cores, rehearse
+from albatross.studies.journal import Journal
+from albatross.studies.paper import HORIZON, N_SEEDS, available_environments, comparison_studies, shipped_parameters, tuning_study
+from albatross.studies.tuning import best_parameters, write_parameters
+
+TITLE = "Alternating Linear Bandits, reproduced"
+
+
+def reproduce(
+    *,
+    full: bool = False,
+    folder: Path = Path("out") / "reproduce",
+    synthetic: Annotated[bool, Parameter(negative=())] = False,
+    horizon: int = HORIZON,
+    seeds: int = N_SEEDS,
+    engine: str = "local",
+    jobs: int | None = None,
+) -> None:
+    """Do what the paper's evaluation does: its data sets, policies, figures and tables, and a verdict on each of its claims.
+
+    Interrupt it as you like: the next call goes on from there.
+
+    Parameters
+    ----------
+    full
+        Tune every policy on every data set first, over the paper's grids; takes hours. Otherwise parameters are taken as found.
+    folder
+        Where the report, its figures and all results go.
+    synthetic
+        Leave the real data sets out.
+    horizon
+        Steps per trial.
+    seeds
+        Trials per policy and data set.
+    engine
+        local, ray (a cluster on this machine) or ray://host:port (a cluster that runs already).
+    jobs
+        Processes to use on this machine; if not given, one per core.
+    """
+    for name, value, least in (("--horizon", horizon, 100), ("--seeds", seeds, 2)):
+        if value < least:
+            raise InvalidInput(f"{name} is {value}; accepted: a whole number, at least {least}")
+    environments, missing = available_environments(real=not synthetic)
+    for name, reason in missing.items():
+        print(f"{name} is left out: {reason}\n", flush=True)
+    journal = Journal(folder)
+    tuned = shipped_parameters()
+    if full:
+        grid = tuning_study(environments, horizon)
+        waiting = [trial for trial in grid.trials() if trial not in journal]
+        if waiting:
+            cores = available_cores() if jobs is None else jobs
+            hours = sum(rehearse(waiting)) / cores / 3600
+            print(f"Tuning: {len(waiting):,} trials, about {hours:.1f} hours on {cores} cores. Interrupt and resume at will.", flush=True)
+        finish([grid], journal, engine, jobs)
+        tuned = best_parameters(grid, journal)
+        write_parameters(tuned, folder / "tuned.toml")
+    studies = comparison_studies(environments, tuned, horizon, seeds)
+    n_trials = len({trial for study in studies for trial in study.trials()})
+    print(f"{n_trials:,} trials: {len(environments)} data sets, {seeds} seeds, {horizon:,} steps each.", flush=True)
+    began = time.monotonic()
+    finish(studies, journal, engine, jobs)
+    outcomes = collect(studies, journal)
+    verdicts = judge(weigh(outcomes, horizon))
+    pictures = draw_figures(outcomes, horizon, folder)
+    blocks = write_report(TITLE, outcomes, verdicts, tuned, missing, pictures, horizon, seeds, full)
+    for name, text in (("report.md", as_markdown(blocks)), ("report.html", as_html(TITLE, blocks))):
+        with whole_file(folder / name) as partial:
+            partial.write_text(text, encoding="utf-8")
+    _print_verdicts(verdicts)
+    print(f"Took {time.monotonic() - began:.0f} s. Report: {folder / 'report.html'}")
+
+
+def _print_verdicts(verdicts: list[Verdict]) -> None:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    table.add_column("claim of the paper")
+    table.add_column("where")
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("measured")
+    for verdict in verdicts:
+        table.add_row(verdict.claim, verdict.where, verdict.word, verdict.measured)
+    Console(highlight=False).print(table)

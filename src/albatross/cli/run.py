@@ -1,0 +1,78 @@
+"""`albatross run`: policies side by side on one data set."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from albatross import environments
+from albatross.cli.arguments import parse_policy, parse_settings
+from albatross.cli.comparison import compare
+from albatross.cli.report import check_targets, print_table, save_figure, save_json
+from albatross.core.errors import InvalidInput
+
+
+def run(
+    *,
+    policy: Annotated[list[str], Parameter(negative=())],
+    setting: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
+    dataset: str,
+    world: Annotated[list[str] | None, Parameter(negative=())] = None,
+    user_column: str | None = None,
+    item_column: str | None = None,
+    rating_column: str | None = None,
+    horizon: int = 25_000,
+    seeds: int = 10,
+    first_seed: int = 0,
+    jobs: int | None = None,
+    json: Path | None = None,
+    figure: Path | None = None,
+) -> None:
+    """Run policies side by side: every policy meets the same users, in the same order and mood, at the same seed.
+
+    Example: albatross run --policy alb --set ridge=0.01 --set noise=0.5 --policy random --dataset gaussian
+
+    Parameters
+    ----------
+    policy
+        Name of a policy; may be given several times. See: albatross list.
+    setting
+        Parameter of the policy named before it, as key=value; may be given several times.
+    dataset
+        Name of a data set, or a .csv, .tsv or .parquet file with the columns user, item and rating.
+    world
+        Parameter of the data set, as key=value; may be given several times.
+    user_column
+        The column of the file that names the user, if not "user".
+    item_column
+        The column of the file that names the item, if not "item".
+    rating_column
+        The column of the file that holds the rating, if not "rating".
+    horizon
+        Steps per run: a user arrives, is shown one item and rates it.
+    seeds
+        Runs per policy, with the seeds 0, 1, 2, …
+    first_seed
+        Begin with this seed instead of 0.
+    jobs
+        Processes to use; if not given, one per core, or one where there is one seed.
+    json
+        Write parameters and curves to this file.
+    figure
+        Draw cumulative regret to this .png, .svg or .pdf file.
+    """
+    for name, value, least in (("--horizon", horizon, 1), ("--seeds", seeds, 1), ("--first-seed", first_seed, 0), ("--jobs", jobs, 1)):
+        if value is not None and value < least:
+            raise InvalidInput(f"{name} is {value}; accepted: a whole number, at least {least}")
+    check_targets(json, figure)
+    contenders = [parse_policy(word) for word in policy]
+    columns = {"user_column": user_column, "item_column": item_column, "rating_column": rating_column}
+    settings = parse_settings("--world", world or [])
+    settings.update({key: column for key, column in columns.items() if column is not None})
+    environment = environments.from_text(dataset, settings)
+    comparison = compare(contenders, dataset, environment, horizon, range(first_seed, first_seed + seeds), jobs)
+    print_table(comparison)
+    if json is not None:
+        save_json(comparison, json)
+    if figure is not None:
+        save_figure(comparison, figure)

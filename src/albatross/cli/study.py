@@ -1,0 +1,131 @@
+"""`albatross study`: many trials from one file, interrupted and resumed at will."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from cyclopts import App
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from albatross.cli.comparison import label, progress_bar
+from albatross.core.errors import InvalidInput
+from albatross.core.streams import stream
+from albatross.studies.execution import available_cores, execute
+from albatross.studies.journal import RESULTS, TIMINGS, Journal
+from albatross.studies.plan import Study, read_study
+from albatross.studies.statistics import mean_over_seeds
+from albatross.studies.trials import Trial
+
+study = App(name="study", help="Many trials from one TOML file: run, resume, show, export.", help_format="plaintext")
+
+
+@study.command
+def run(file: Path, *, folder: Path | None = None, engine: str = "local", jobs: int | None = None) -> None:
+    """Run the trials of a study that are not finished yet. Interrupt it as you like: the next call goes on from there.
+
+    Parameters
+    ----------
+    file
+        The study, a TOML file.
+    folder
+        Where the results are kept; if not given, out/ and the name of the file.
+    engine
+        local, ray (a cluster on this machine) or ray://host:port (a cluster that runs already).
+    jobs
+        Processes to use on this machine; if not given, one per core.
+    """
+    planned = read_study(file)
+    target = _folder(file, folder)
+    finish([planned], Journal(target), engine, jobs)
+    _show(planned, Journal(target))
+    print(f"Curves: {target / RESULTS}   Times: {target / TIMINGS}")
+
+
+@study.command
+def show(file: Path, *, folder: Path | None = None) -> None:
+    """The finished part of a study as a table.
+
+    Parameters
+    ----------
+    file
+        The study, a TOML file.
+    folder
+        Where the results are kept; if not given, out/ and the name of the file.
+    """
+    _show(read_study(file), Journal(_folder(file, folder)))
+
+
+@study.command
+def export(file: Path, target: Path, *, folder: Path | None = None) -> None:
+    """Write the finished part of a study to one .parquet or .csv file, one row per trial and checkpoint.
+
+    Parameters
+    ----------
+    file
+        The study, a TOML file.
+    target
+        The file to write.
+    folder
+        Where the results are kept; if not given, out/ and the name of the file.
+    """
+    if target.suffix not in (".parquet", ".csv"):
+        raise InvalidInput(f"{target}; accepted: a name ending in .parquet or .csv")
+    journal = Journal(_folder(file, folder))
+    journal.write_parquet(read_study(file).trials())
+    if target.suffix == ".parquet":
+        shutil.copyfile(journal.folder / RESULTS, target)
+        return
+    import duckdb  # heavy, and needed only here
+
+    source, goal = (str(name).replace("'", "''") for name in (journal.folder / RESULTS, target))
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY (SELECT * FROM '{source}') TO '{goal}' (HEADER)")
+
+
+def finish(studies: Sequence[Study], journal: Journal, engine: str = "local", jobs: int | None = None) -> None:
+    """Run what is missing of some studies, with a progress bar, and write their tables."""
+    if jobs is not None and jobs < 1:
+        raise InvalidInput(f"--jobs is {jobs}; accepted: a whole number, at least 1")
+    trials = list(dict.fromkeys(trial for study in studies for trial in study.trials()))
+    missing = [trial for trial in trials if trial not in journal]
+    if missing and len(missing) < len(trials):
+        print(f"{len(trials) - len(missing):,} of {len(trials):,} trials are finished already.", flush=True)
+    try:
+        with progress_bar(sum(trial.horizon for trial in missing)) as progress:
+            for position, result in execute(missing, available_cores() if jobs is None else jobs, progress, engine):
+                journal.add(missing[position], result)
+    finally:
+        if any(trial in journal for trial in trials):
+            journal.write_parquet(trials)
+
+
+def _folder(file: Path, folder: Path | None) -> Path:
+    return Path("out") / file.stem if folder is None else folder
+
+
+def _show(planned: Study, journal: Journal) -> None:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    table.add_column("data set")
+    table.add_column("policy", overflow="fold")
+    headings = ["seeds", "regret", "95 % interval", *(["NDCG"] if planned.ndcg else []), "s/trial"]
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for cell in planned.cells:
+        trials = [Trial(cell.policy, cell.environment, planned.horizon, seed, planned.ndcg, cell.dataset) for seed in planned.seeds]
+        results = [journal[trial] for trial in trials if trial in journal]
+        row = [cell.dataset, label(cell.policy), f"{len(results)} of {len(trials)}"]
+        if not results:
+            table.add_row(*row, *["–"] * (len(headings) - 1))
+            continue
+        regret = mean_over_seeds([result.regret[-1] for result in results], stream(0, "bootstrap"))
+        interval = "–" if np.isnan(regret.low) else f"{regret.low:,.0f} – {regret.high:,.0f}"
+        ndcg = [f"{np.mean([result.ndcg[-1] for result in results]):.4f}"] if planned.ndcg else []
+        seconds = np.mean([result.seconds for result in results])
+        table.add_row(*row, f"{regret.mean:,.0f}", interval, *ndcg, f"{seconds:.2f}")
+    console = Console(highlight=False)
+    protocols = sorted({trial.protocol() for trial in planned.trials()})
+    console.print(f"{planned.title}: {planned.horizon:,} steps; {'; '.join(protocols)}", markup=False)
+    console.print(table)

@@ -1,0 +1,89 @@
+"""Logged ratings as a world: users may be shown what they rated, and say what they said."""
+
+import hashlib
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from albatross.core.environment import LOGGED, World
+from albatross.core.errors import InvalidInput
+from albatross.core.parameters import Recipe, parameter
+from albatross.core.ratings import RatingTable
+from albatross.datasets.tabular import read_table
+from albatross.environments.world import new_world
+
+
+class Ratings:
+    """The candidates of a user are the items they rated; the reward is the logged rating, without noise.
+
+    Every seed has the same ratings; who arrives when differs.
+
+    >>> from albatross.core.vocabulary import Vocabulary
+    >>> people, films = Vocabulary(["ann", "bob"]), Vocabulary(["heat", "alien"])
+    >>> table = RatingTable(np.array([0, 0, 1]), np.array([1, 0, 1]), np.array([5.0, 2.0, 3.0]), people, films, "films.csv")
+    >>> world = Ratings(table).world(seed=0)
+    >>> world.items.tolist(), world.ratings.tolist(), world.lengths.tolist()
+    ([0, 1, 1], [2.0, 5.0, 3.0], [2, 1])
+    """
+
+    def __init__(self, table: RatingTable, repeats: bool = True) -> None:
+        order = np.lexsort((table.items, table.users))
+        self.name = table.source
+        self.n_users, self.n_items = len(table.user_names), len(table.item_names)
+        self.repeats = repeats
+        floor = float(table.ratings.min(initial=0.0)) if table.scale is None else table.scale[0]
+        self.shift = max(0.0, -floor)
+        self._offsets = np.searchsorted(table.users[order], np.arange(self.n_users + 1)).astype(np.int64)
+        self._items = table.items[order].astype(np.int32)
+        self._ratings = table.ratings[order].astype(np.float64)
+        idle = np.flatnonzero(np.diff(self._offsets) == 0)
+        if idle.size:
+            raise InvalidInput(f"{self.name}: user {table.user_names.name(idle[0])!r} has no rating; accepted: at least one per user")
+        digest = hashlib.blake2b(digest_size=16)
+        for array in (self._offsets, self._items, self._ratings):
+            digest.update(array.tobytes())
+        self._digest = digest.hexdigest()
+
+    def parameters(self) -> dict[str, Any]:
+        """What tells this world from others; the digest names the ratings themselves, whatever the file is called."""
+        sizes = {"n_users": self.n_users, "n_items": self.n_items, "n_ratings": self._items.size}
+        return {**sizes, "repeats": self.repeats, "shift": self.shift, "digest": self._digest}
+
+    def world(self, seed: int) -> World:
+        return new_world(
+            self.n_users,
+            reaction=LOGGED,
+            # Sent to another process, arrays arrive as a subclass that compiled code need not be compiled for.
+            offsets=np.asarray(self._offsets),
+            items=np.asarray(self._items),
+            ratings=np.asarray(self._ratings),
+            shift=self.shift,
+            repeats=self.repeats,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ratings) and (self.name, self.parameters()) == (other.name, other.parameters())
+
+    def __hash__(self) -> int:
+        return hash((self.name, self._digest))
+
+
+@dataclass(frozen=True)
+class Protocol(Recipe):
+    """How logged ratings are shown."""
+
+    repeats: bool = parameter(True, "whether a user may be shown an item again")
+
+
+@dataclass(frozen=True)
+class RatingsFile(Recipe):
+    """Your own ratings, one per row: users may be shown what they rated, and say what they said."""
+
+    user_column: str = parameter("user", "the column that names the user")
+    item_column: str = parameter("item", "the column that names the item")
+    rating_column: str = parameter("rating", "the column that holds the rating")
+
+    def load(self, path: str | os.PathLike[str]) -> RatingTable:
+        return read_table(path, self.user_column, self.item_column, self.rating_column)

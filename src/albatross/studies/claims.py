@@ -1,0 +1,191 @@
+"""What the paper claims, and what the trials say of it: reproduced, not reproduced, or undecided.
+
+Every word rests on an interval: a claim is reproduced if the whole 95 % interval agrees with it, not reproduced if the whole
+interval contradicts it, and undecided in between.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from albatross.core.streams import stream
+from albatross.studies.paper import RANK_DATASET, RANKS, REAL, RIVALS, SYNTHETIC
+from albatross.studies.statistics import Estimate, mean_over_seeds
+
+REPRODUCED, NOT_REPRODUCED, UNDECIDED = "reproduced", "not reproduced", "undecided"
+
+ALB, PTS, NMF = RIVALS
+NDCG_MARGIN = 0.03
+ALMOST_ALL = 5
+"""Of six data sets."""
+A_FEW_MINUTES = 600.0
+"""Seconds."""
+
+Values = NDArray[np.float64]
+Read = Callable[[str, str, int], Values]
+"""From data set, policy and rank to one number per seed."""
+
+
+class Evidence(NamedTuple):
+    """What claims are judged by; data sets that were not run are missing from `datasets`."""
+
+    datasets: Sequence[str]
+    regret: Read
+    """Cumulative regret at the horizon."""
+    ndcg: Read
+    """Average cumulative NDCG at the horizon."""
+    seconds: Read
+    exponents: dict[int, Values]
+    """How ALB's regret grows with time on Gaussian data, per horizon and seed: regret ~ t^exponent."""
+
+
+class Verdict(NamedTuple):
+    claim: str
+    where: str
+    word: str
+    measured: str
+    """The numbers behind the word."""
+
+
+def judge(evidence: Evidence) -> list[Verdict]:
+    """Every claim that can be judged with the data sets at hand."""
+    return [
+        *_order(evidence),
+        *_rankings(evidence),
+        *_ranks(evidence),
+        *_times(evidence),
+        *_growth(evidence),
+    ]
+
+
+def _order(evidence: Evidence) -> Iterator[Verdict]:
+    for rival in (PTS, NMF):
+        for dataset in _known(evidence, SYNTHETIC + REAL):
+            difference = _estimate(evidence.regret(dataset, ALB, 5) - evidence.regret(dataset, rival, 5))
+            yield Verdict(
+                f"ALB has lower regret than {_title(rival)}", dataset, _negative(difference), _said("regret difference", difference)
+            )
+    words = []
+    for dataset in _known(evidence, SYNTHETIC + REAL):
+        difference = _estimate(evidence.regret(dataset, PTS, 5) - evidence.regret(dataset, NMF, 5))
+        words.append(_negative(difference))
+    if len(words) == len(SYNTHETIC + REAL):
+        word = UNDECIDED
+        if words.count(REPRODUCED) >= ALMOST_ALL:
+            word = REPRODUCED
+        elif words.count(NOT_REPRODUCED) > len(words) - ALMOST_ALL:
+            word = NOT_REPRODUCED
+        counts = ", ".join(f"{words.count(word)} {word}" for word in (REPRODUCED, NOT_REPRODUCED, UNDECIDED))
+        yield Verdict("PTS has lower regret than NMF-Bandit in almost all experiments", "all six", word, f"by data set: {counts}")
+
+
+def _rankings(evidence: Evidence) -> Iterator[Verdict]:
+    margins = {dataset: _margin(evidence, dataset) for dataset in _known(evidence, REAL)}
+    for dataset, margin in margins.items():
+        if dataset != "book-crossing":
+            estimate = _estimate(margin)
+            claim = f"ALB's NDCG@5 is at least {NDCG_MARGIN} above the others'"
+            yield Verdict(claim, dataset, _at_least(estimate, NDCG_MARGIN), _said("margin over the better rival", estimate, 4))
+    if len(margins) == len(REAL):
+        gaps = {dataset: _gap(evidence, dataset) for dataset in REAL}
+        for dataset in REAL[1:]:
+            difference = _estimate(gaps["book-crossing"] - gaps[dataset])
+            claim = "NDCG differs less between the policies on Book-Crossing"
+            yield Verdict(claim, f"than on {dataset}", _negative(difference), _said("difference of the spreads", difference, 4))
+
+
+def _ranks(evidence: Evidence) -> Iterator[Verdict]:
+    if RANK_DATASET not in evidence.datasets:
+        return
+    regrets = {rival: {rank: evidence.regret(RANK_DATASET, rival, rank) for rank in RANKS} for rival in RIVALS}
+    low, high = min(RANKS), max(RANKS)
+    spreads = {rival: _relative_spread(list(by_rank.values())) for rival, by_rank in regrets.items()}
+    for rival in (PTS, NMF):
+        difference = _estimate(spreads[ALB] - spreads[rival])
+        claim = f"ALB's regret varies less with the rank than {_title(rival)}'s"
+        yield Verdict(claim, RANK_DATASET, _negative(difference), _said("difference of (max − min) / mean over ranks", difference, 3))
+    shrinking = _estimate(regrets[PTS][low] - regrets[PTS][high])
+    yield Verdict(
+        f"PTS is better at rank {low} than at rank {high}", RANK_DATASET, _negative(shrinking), _said("regret difference", shrinking)
+    )
+    growing = _estimate(regrets[NMF][high] - regrets[NMF][low])
+    yield Verdict(
+        f"NMF-Bandit is better at rank {high} than at rank {low}", RANK_DATASET, _negative(growing), _said("regret difference", growing)
+    )
+    for rank in RANKS:
+        better = np.minimum(regrets[PTS][rank], regrets[NMF][rank])
+        difference = _estimate(regrets[ALB][rank] - better)
+        yield Verdict(
+            f"ALB is best at rank {rank}", RANK_DATASET, _negative(difference), _said("difference to the better rival", difference)
+        )
+
+
+def _times(evidence: Evidence) -> Iterator[Verdict]:
+    for dataset in _known(evidence, SYNTHETIC + REAL):
+        alb, pts, nmf = (evidence.seconds(dataset, rival, 5) for rival in RIVALS)
+        ratio = _estimate(pts / alb)
+        word = (
+            REPRODUCED if ratio.low >= 0.5 and ratio.high <= 2.0 else NOT_REPRODUCED if ratio.high < 0.5 or ratio.low > 2.0 else UNDECIDED
+        )
+        yield Verdict("ALB takes about as long as PTS", dataset, word, _said("time of PTS / time of ALB", ratio, 2))
+        slower = _estimate(nmf / np.maximum(alb, pts))
+        word = (
+            REPRODUCED
+            if slower.low >= 3.0 and slower.high <= 4.0
+            else NOT_REPRODUCED
+            if slower.high < 3.0 or slower.low > 4.0
+            else UNDECIDED
+        )
+        yield Verdict(
+            "NMF-Bandit takes three to four times as long", dataset, word, _said("time of NMF-Bandit / the slower of the others", slower, 2)
+        )
+    slowest = max(float(evidence.seconds(dataset, rival, 5).max()) for dataset in evidence.datasets for rival in (ALB, PTS))
+    word = REPRODUCED if slowest < A_FEW_MINUTES else NOT_REPRODUCED
+    yield Verdict("A trial of ALB or PTS takes a few minutes at most", "all", word, f"the longest took {slowest:.2g} s")
+
+
+def _growth(evidence: Evidence) -> Iterator[Verdict]:
+    for horizon, values in evidence.exponents.items():
+        estimate = _estimate(values)
+        claim = "ALB's regret grows more slowly than time"
+        yield Verdict(claim, f"gaussian, {horizon:,} steps", _negative(estimate, bound=1.0), _said("growth exponent", estimate, 3))
+
+
+def _known(evidence: Evidence, datasets: Sequence[str]) -> list[str]:
+    return [dataset for dataset in datasets if dataset in evidence.datasets]
+
+
+def _margin(evidence: Evidence, dataset: str) -> Values:
+    return evidence.ndcg(dataset, ALB, 5) - np.maximum(evidence.ndcg(dataset, PTS, 5), evidence.ndcg(dataset, NMF, 5))
+
+
+def _gap(evidence: Evidence, dataset: str) -> Values:
+    values = np.array([evidence.ndcg(dataset, rival, 5) for rival in RIVALS])
+    return np.asarray(values.max(axis=0) - values.min(axis=0))
+
+
+def _relative_spread(by_rank: list[Values]) -> Values:
+    values = np.array(by_rank)
+    return np.asarray((values.max(axis=0) - values.min(axis=0)) / values.mean(axis=0))
+
+
+def _estimate(values: Values) -> Estimate:
+    return mean_over_seeds(values, stream(0, "claims"))
+
+
+def _negative(estimate: Estimate, bound: float = 0.0) -> str:
+    return REPRODUCED if estimate.high < bound else NOT_REPRODUCED if estimate.low > bound else UNDECIDED
+
+
+def _at_least(estimate: Estimate, bound: float) -> str:
+    return REPRODUCED if estimate.low >= bound else NOT_REPRODUCED if estimate.high < bound else UNDECIDED
+
+
+def _said(what: str, estimate: Estimate, digits: int = 0) -> str:
+    return f"{what} {estimate.mean:,.{digits}f} [{estimate.low:,.{digits}f}, {estimate.high:,.{digits}f}]"
+
+
+def _title(policy: str) -> str:
+    return {"alb": "ALB", "pts": "PTS", "nmf-bandit": "NMF-Bandit"}[policy]

@@ -1,0 +1,92 @@
+"""Trials, on as many cores as there are."""
+
+import os
+import signal
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from albatross.core.errors import InvalidInput
+from albatross.studies.ray_engine import ray_results
+from albatross.studies.trials import Result, Trial, run
+
+REHEARSAL_STEPS = 128
+
+
+def execute(
+    trials: Sequence[Trial], jobs: int, progress: Callable[[int], None] | None = None, engine: str = "local"
+) -> Iterator[tuple[int, Result]]:
+    """Run trials in so many processes; yields each one's position and result as it is done, in any order.
+
+    Results depend on the trials alone. `progress` is called with the number of steps done since the last call.
+    `engine` is local, ray (a cluster is started on this machine) or the address of a cluster, ray://host:port.
+    """
+    if engine != "local" and engine != "ray" and not engine.startswith("ray://"):
+        raise InvalidInput(f"engine is {engine!r}; accepted: local, ray, ray://host:port")
+    if engine != "local" and trials:
+        for position, result in ray_results(trials, _longest_first(trials), None if engine == "ray" else engine):
+            if progress is not None:
+                progress(trials[position].horizon)
+            yield position, result
+        return
+    if min(jobs, len(trials)) <= 1:
+        for position, trial in enumerate(trials):
+            yield position, run(trial, progress)
+        return
+    import joblib  # heavy, and needed only where there are workers
+
+    tasks = (joblib.delayed(_run_numbered)(position, trials[position]) for position in _longest_first(trials))
+    workers = joblib.Parallel(n_jobs=min(jobs, len(trials)), batch_size=1, return_as="generator_unordered")
+    with _deaf_children():
+        results = workers(tasks)
+    try:
+        for position, result in results:
+            if progress is not None:
+                progress(trials[position].horizon)
+            yield position, result
+    finally:  # left early, by an error or the interrupt key: end the workers, and no advice about it from joblib
+        with warnings.catch_warnings(action="ignore"):
+            results.close()
+
+
+def rehearse(trials: Sequence[Trial]) -> list[float]:
+    """How long each trial may take, from the first steps of one like it.
+
+    Besides, this compiles every policy's code before there are workers, each of which would compile it for itself.
+    """
+    alike = {(trial.policy, trial.environment): trial for trial in trials}
+    paces = {}
+    for kind, trial in alike.items():
+        steps = min(trial.horizon, REHEARSAL_STEPS)
+        paces[kind] = run(replace(trial, horizon=steps)).seconds / steps
+    return [paces[trial.policy, trial.environment] * trial.horizon for trial in trials]
+
+
+def _longest_first(trials: Sequence[Trial]) -> list[int]:
+    """Long trials begin first, so that no core idles while the last one ends."""
+    efforts = rehearse(trials)
+    return sorted(range(len(trials)), key=lambda position: -efforts[position])
+
+
+def available_cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _run_numbered(position: int, trial: Trial) -> tuple[int, Result]:
+    return position, run(trial)
+
+
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Processes started meanwhile do not hear the interrupt key, which reaches all of a terminal: their parent answers for them."""
+    if threading.current_thread() is not threading.main_thread():  # where Python lets nobody say what a signal does
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

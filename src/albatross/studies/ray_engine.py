@@ -1,0 +1,47 @@
+"""Trials on a cluster: the same function on the same trials, wherever there is a free core."""
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from albatross.core.errors import InvalidInput
+from albatross.studies.trials import Result, Trial, run
+
+
+def ray_results(trials: Sequence[Trial], order: Sequence[int], address: str | None) -> Iterator[tuple[int, Result]]:
+    """Each trial's position and result as it is done. A node that dies loses nothing: its trials are run elsewhere.
+
+    `address` is that of a cluster that runs already; without one, a cluster is started on this machine and ended again.
+    """
+    try:
+        import ray
+    except ImportError:
+        raise InvalidInput(
+            "the engine ray needs Ray, which is not installed; accepted: pip install 'albatross[ray]', or the engine local"
+        ) from None
+    began = not ray.is_initialized()
+    if began:
+        _start(ray, address)
+    try:
+        # Environments can be large and are shared by many trials: each is sent once.
+        worlds = {environment: ray.put(environment) for environment in {trial.environment for trial in trials}}
+        task = ray.remote(num_cpus=1, max_retries=-1)(_run_numbered)
+        waiting = [task.remote(position, trials[position], worlds[trials[position].environment]) for position in order]
+        while waiting:
+            done, waiting = ray.wait(waiting, num_returns=1)
+            yield ray.get(done[0])
+    finally:
+        if began:
+            ray.shutdown()
+
+
+def _start(ray: Any, address: str | None) -> None:
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    try:
+        ray.init(address=address or "local", include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise InvalidInput(f"no Ray cluster answers at {address}: {error}") from error
+
+
+def _run_numbered(position: int, trial: Trial, environment: Any) -> tuple[int, Result]:
+    return position, run(Trial(trial.policy, environment, trial.horizon, trial.seed, trial.ndcg, trial.dataset))

@@ -1,0 +1,95 @@
+"""One policy in one environment with one seed, and what is kept of it."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from albatross.core.environment import Environment
+from albatross.core.policy import Policy
+from albatross.metrics.ndcg import NDCG
+from albatross.simulation.trial import simulate
+
+N_CHECKPOINTS = 100
+"""How many points of a curve are kept: enough for any figure, few enough for thousands of trials."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What to run."""
+
+    policy: Policy
+    environment: Environment
+    horizon: int
+    seed: int
+    ndcg: NDCG | None = None
+    """How to measure rankings; none: they are not measured."""
+    dataset: str = ""
+    """What the environment is called where the trial was asked for."""
+
+    def recipe(self) -> dict[str, Any]:
+        """All that the result depends on, as plain values."""
+        return {
+            "policy": self.policy.policy_name(),
+            "parameters": self.policy.parameters(),
+            "environment": self.environment.name,
+            "environment_parameters": self.environment.parameters(),
+            "horizon": self.horizon,
+            "seed": self.seed,
+            "ndcg": None if self.ndcg is None else self.ndcg.parameters(),
+        }
+
+    def protocol(self) -> str:
+        """Whether a user may be shown an item again, in words: others measure the one or the other without saying so."""
+        return "with repeats" if self.environment.parameters().get("repeats", True) else "without repeats"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a trial came to; curves are read off after the steps in `checkpoints`."""
+
+    checkpoints: NDArray[np.int64]
+    regret: NDArray[np.float64]
+    """Cumulative."""
+    pseudo_regret: NDArray[np.float64]
+    """Cumulative."""
+    ndcg: NDArray[np.float64]
+    """The mean so far; empty where it was not measured."""
+    trivial: float
+    """The share of steps at which every ranking was as good as any; not a number where none was measured."""
+    counters: dict[str, int]
+    """What the policy counted, by name."""
+    seconds: float
+    """How long the steps took, compilation left out."""
+    state_id: str
+    """The name of what the policy had learned at the end."""
+
+
+def run(trial: Trial, progress: Callable[[int], None] | None = None) -> Result:
+    """Run a trial here and now. `progress` is called with the number of steps done since the last call."""
+    recording = simulate(trial.policy, trial.environment, trial.horizon, trial.seed, trial.ndcg, progress)
+    steps = checkpoints(trial.horizon)
+    measured = trial.ndcg is not None
+    return Result(
+        checkpoints=steps,
+        regret=np.cumsum(recording.regret)[steps - 1],
+        pseudo_regret=np.cumsum(recording.pseudo_regret)[steps - 1],
+        ndcg=recording.average_ndcg[steps - 1] if measured else np.empty(0),
+        trivial=float(recording.trivial.mean()) if measured else math.nan,
+        counters=recording.counters,
+        seconds=recording.seconds,
+        state_id=recording.state_id,
+    )
+
+
+def checkpoints(horizon: int) -> NDArray[np.int64]:
+    """About a hundred steps, evenly spaced, of which the last is the horizon.
+
+    >>> checkpoints(25_000)[:3].tolist(), checkpoints(3).tolist()
+    ([250, 500, 750], [1, 2, 3])
+    """
+    count = min(N_CHECKPOINTS, horizon)
+    return np.arange(1, count + 1) * horizon // count

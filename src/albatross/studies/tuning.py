@@ -1,0 +1,44 @@
+"""Choosing parameters on one set of seeds, to be reported on another."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from albatross.studies.journal import Journal
+from albatross.studies.paper import FIXED, Tuned
+from albatross.studies.plan import Study
+from albatross.studies.trials import Trial
+
+
+def best_parameters(grid: Study, journal: Journal) -> Tuned:
+    """Per data set and policy the point of the grid with the least mean regret at the horizon; of equals, the first."""
+    least: dict[tuple[str, str], float] = {}
+    tuned: Tuned = {}
+    for cell in grid.cells:
+        name = cell.policy.policy_name()
+        trials = [Trial(cell.policy, cell.environment, grid.horizon, seed, grid.ndcg, cell.dataset) for seed in grid.seeds]
+        regret = float(np.mean([journal[trial].regret[-1] for trial in trials]))
+        if regret < least.get((cell.dataset, name), np.inf):
+            least[cell.dataset, name] = regret
+            tuned.setdefault(cell.dataset, {})[name] = _varied(cell.policy.parameters(), name, grid)
+    return tuned
+
+
+def write_parameters(tuned: Tuned, path: Path) -> None:
+    """The chosen parameters as TOML."""
+    lines = []
+    for dataset, by_policy in tuned.items():
+        lines.append(f"[{dataset}]")
+        for name, parameters in by_policy.items():
+            lines.append(f"{name} = {{ {', '.join(f'{key} = {value!r}' for key, value in parameters.items())} }}")
+        lines.append("")
+    path.write_text("\n".join(lines), encoding="utf-8")
+
+
+def _varied(parameters: dict[str, Any], name: str, grid: Study) -> dict[str, Any]:
+    """Only what the grid varies."""
+    others = [cell.policy.parameters() for cell in grid.cells if cell.policy.policy_name() == name]
+    return {
+        key: value for key, value in parameters.items() if key not in FIXED.get(name, {}) and any(other[key] != value for other in others)
+    }

@@ -1,0 +1,50 @@
+"""Means over seeds and their intervals."""
+
+import numpy as np
+import pytest
+
+from albatross.studies.statistics import mean_over_seeds
+
+
+def random() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def test_the_interval_holds_the_truth_about_as_often_as_it_says() -> None:
+    source, n_studies = np.random.default_rng(1), 400
+    hits = 0
+    for _ in range(n_studies):
+        estimate = mean_over_seeds(source.normal(3.0, 1.0, size=50), source, n_resamples=400)
+        hits += bool(estimate.low <= 3.0 <= estimate.high)
+    assert 0.90 <= hits / n_studies <= 0.98
+
+
+def test_a_narrower_level_lies_within_a_wider() -> None:
+    values = np.random.default_rng(2).normal(size=20)
+    wide, narrow = mean_over_seeds(values, random(), level=0.95), mean_over_seeds(values, random(), level=0.5)
+    assert wide.low < narrow.low < narrow.mean < narrow.high < wide.high
+
+
+def test_each_point_of_a_curve_has_its_own_interval() -> None:
+    curves = np.random.default_rng(3).normal(size=(10, 4)) + np.array([0.0, 10.0, 20.0, 30.0])
+    estimate = mean_over_seeds(curves, random())
+    assert estimate.mean == pytest.approx(curves.mean(axis=0))
+    for point in range(4):
+        alone = mean_over_seeds(curves[:, point], random())
+        assert (estimate.low[point], estimate.high[point]) == pytest.approx((alone.low, alone.high))
+
+
+def test_seeds_that_agree_leave_no_doubt() -> None:
+    assert mean_over_seeds([2.0] * 5, random()) == pytest.approx((2.0, 2.0, 2.0))
+
+
+def test_one_seed_says_nothing_of_others() -> None:
+    estimate = mean_over_seeds([[1.0, 2.0]], random())
+    assert estimate.mean.tolist() == [1.0, 2.0]
+    assert np.isnan(estimate.low).all()
+    assert np.isnan(estimate.high).all()
+
+
+def test_the_same_generator_gives_the_same_interval() -> None:
+    values = [1.0, 5.0, 2.0]
+    assert mean_over_seeds(values, random()) == mean_over_seeds(values, random())

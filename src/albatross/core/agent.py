@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from albatross.core.environment import Truth
-from albatross.core.errors import InvalidInput
+from albatross.core.errors import InvalidInput, check_whole
 from albatross.core.policy import Policy
 from albatross.core.state import copied_into, flatten, identity, reserve, restored
 from albatross.core.streams import stream
@@ -64,11 +65,8 @@ class Agent:
     """
 
     def __init__(self, policy: Policy, n_users: int, n_items: int, seed: int = 0, truth: Truth | None = None) -> None:
-        for name, size in (("n_users", n_users), ("n_items", n_items)):
-            if size < 1:
-                raise InvalidInput(f"{name} is {size}; accepted: at least 1")
-        if seed < 0:
-            raise InvalidInput(f"seed is {seed}; accepted: a whole number, at least 0")
+        for name, number, least in (("n_users", n_users, 1), ("n_items", n_items, 1), ("seed", seed, 0)):
+            check_whole(name, number, least)
         if policy.privileged and truth is None:
             raise InvalidInput(f"policy {policy.policy_name()!r} must be told the truth, which only a simulated world has")
         self.policy = policy
@@ -98,7 +96,10 @@ class Agent:
         """Learn from many ratings in their order, as if each had come by itself."""
         user_numbers = self._within_all("user", users, self.n_users)
         item_numbers = self._within_all("item", items, self.n_items)
-        values = np.array(rewards, np.float64, ndmin=1)
+        try:
+            values = np.array(rewards, np.float64, ndmin=1)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InvalidInput(f"reward is {rewards!r}; accepted: a finite number") from error
         if not user_numbers.shape == item_numbers.shape == values.shape:
             lengths = f"{user_numbers.size}, {item_numbers.size} and {values.size}"
             raise InvalidInput(f"users, items and rewards have lengths {lengths}; accepted: equal ones")
@@ -110,8 +111,8 @@ class Agent:
 
     def grow(self, n_users: int, n_items: int) -> None:
         """Make room for new users and items; what is believed of the old ones stays, bit for bit."""
-        if n_users < self.n_users or n_items < self.n_items:
-            raise InvalidInput(f"growing to {n_users} users, {n_items} items; accepted: at least {self.n_users} and {self.n_items}")
+        check_whole("n_users", n_users, self.n_users)
+        check_whole("n_items", n_items, self.n_items)
         self._shape(n_users, n_items)
         self.state = copied_into(self._blank_state(), self.state)
 
@@ -146,19 +147,20 @@ class Agent:
     @classmethod
     def load(cls, path: str | os.PathLike[str], policy: Policy, truth: Truth | None = None) -> Self:
         """The agent that `save` wrote. The policy must be the one it was saved with."""
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-            manifest = json.loads(str(arrays.pop("manifest")))
-        except (ValueError, KeyError) as error:
-            raise InvalidInput(f"{path} is not a snapshot of an agent: {error}") from error
-        saved, given = (manifest["policy"], manifest["parameters"]), (policy.policy_name(), policy.parameters())
-        if saved != given:
-            raise InvalidInput(f"{path} was saved with policy {saved}; given: {given}")
-        agent = cls(policy, manifest["n_users"], manifest["n_items"], manifest["seed"], truth)
+        with Path(path).open("rb") as file:
+            try:
+                arrays = dict(np.load(file, allow_pickle=False))
+                manifest = json.loads(str(arrays.pop("manifest")))
+                saved = (manifest["policy"], manifest["parameters"])
+                sizes = (manifest["n_users"], manifest["n_items"], manifest["seed"])
+                streams = (manifest["exploring"], manifest["learning"])
+            except (BadZipFile, EOFError, KeyError, TypeError, ValueError) as error:
+                raise InvalidInput(f"{path} is not a snapshot of an agent: {error}") from error
+        if saved != (policy.policy_name(), policy.parameters()):
+            raise InvalidInput(f"{path} was saved with policy {saved}; given: {(policy.policy_name(), policy.parameters())}")
+        agent = cls(policy, *sizes, truth)
         agent.state = restored(agent.state, arrays)
-        agent.exploring.bit_generator.state = manifest["exploring"]
-        agent.learning.bit_generator.state = manifest["learning"]
+        agent.exploring.bit_generator.state, agent.learning.bit_generator.state = streams
         return agent
 
     def _shape(self, n_users: int, n_items: int) -> None:
@@ -184,7 +186,10 @@ class Agent:
         return int(number)
 
     def _within_all(self, name: str, numbers: Any, size: int) -> NDArray[np.int64]:
-        given = np.array(numbers, ndmin=1)
+        try:
+            given = np.array(numbers, ndmin=1)
+        except ValueError as error:
+            raise InvalidInput(f"{name} is {numbers!r}; accepted: whole numbers from 0 to {size - 1}") from error
         if given.size == 0:
             return np.empty(0, np.int64)
         if given.ndim != 1 or given.dtype.kind not in "iu":

@@ -3,9 +3,17 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+import numpy as np
+
 
 class InvalidInput(ValueError):
     """What was given is not accepted. The message names what was given and what would be."""
+
+
+def check_whole(name: str, number: object, least: int) -> None:
+    """Refuse what is not a whole number of at least so much."""
+    if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < least:
+        raise InvalidInput(f"{name} is {number!r}; accepted: a whole number, at least {least}")
 
 
 def unknown(kind: str, given: str, known: Iterable[str]) -> InvalidInput:

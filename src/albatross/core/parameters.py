@@ -5,6 +5,8 @@ import math
 from dataclasses import MISSING
 from typing import Any, Self, get_args, get_type_hints
 
+import numpy as np
+
 from albatross.core.errors import InvalidInput, unknown
 
 
@@ -45,6 +47,8 @@ class Recipe:
 
     def _accepted(self, field: "dataclasses.Field[Any]", hint: Any, value: Any) -> Any:
         kinds = get_args(hint) or (hint,)
+        if isinstance(value, np.generic):
+            value = value.item()
         if value is None and type(None) in kinds:
             return None
         if float in kinds and isinstance(value, int) and not isinstance(value, bool):

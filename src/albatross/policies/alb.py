@@ -38,7 +38,7 @@ class ALB(Policy):
 
     Departures from the paper: A_u also enters the sums with the rating just observed (line 16 as printed leaves it out, which
     makes every item vector zero); s is 1 (the largest row norm of A, as the text has it, feeds back on itself);
-    where B_j = 0 the direction is undefined and A_u = μ. Equal scores: the lowest item number wins.
+    where B_j = 0 the direction is undefined and A_u = μ. Equal scores: the first candidate wins.
     `update` computes A_u anew, so a recommendation without an answer changes nothing.
 
     Reference: Dadkhahi and Negahban, Alternating Linear Bandits for Online Matrix-Factorization Recommendation, 2018.

@@ -26,11 +26,10 @@ class Random(Policy):
     learns: ClassVar[Literal["users", "crowd", "nothing"]] = "nothing"
 
     def init(self, n_users: int, n_items: int, streams: Streams, truth: Truth | None) -> "State":
-        return State(np.array([n_items]), np.zeros(1, np.int64))
+        return State(np.zeros(1, np.int64))
 
 
 class State(NamedTuple):
-    n_items: NDArray[np.int64]
     updates: NDArray[np.int64]
 
 
@@ -38,7 +37,7 @@ class State(NamedTuple):
 def choose_item(
     state: State, settings: Nothing, scratch: Nothing, user: int, candidates: Items, slate: Slate, random: np.random.Generator
 ) -> tuple[int, float]:
-    n_candidates = candidates.size if candidates.size > 0 else state.n_items[0]
+    n_candidates = candidates.size if candidates.size > 0 else slate.scores.size
     best = 0
     for position in range(n_candidates):
         slate.means[position] = 0.0

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from albatross.core.agent import Agent
 from albatross.core.environment import Environment, World
-from albatross.core.errors import InvalidInput
+from albatross.core.errors import InvalidInput, check_whole
 from albatross.core.policy import Policy
 from albatross.core.recording import Recording
 from albatross.core.state import reserve
@@ -105,10 +105,8 @@ def simulate(
     >>> simulate(Random(), Gaussian(n_users=5, n_items=5, rank=2), horizon=100, seed=1).regret.shape
     (100,)
     """
-    if horizon < 1:
-        raise InvalidInput(f"horizon is {horizon}; accepted: a whole number, at least 1")
-    if seed < 0:
-        raise InvalidInput(f"seed is {seed}; accepted: a whole number, at least 0")
+    check_whole("horizon", horizon, 1)
+    check_whole("seed", seed, 0)
     world = environment.world(seed)
     if ndcg is not None and math.isnan(world.shift):
         raise InvalidInput(

@@ -1,0 +1,87 @@
+"""Studies in TOML."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from albatross.core.errors import InvalidInput
+from albatross.metrics.ndcg import NDCG
+from albatross.policies.alb import ALB
+from albatross.studies.plan import parse_study, read_study
+
+STUDIES = sorted((Path(__file__).parent.parent.parent / "studies").glob("*.toml"))
+
+
+def content(**changes: Any) -> dict[str, Any]:
+    return {"horizon": 100, "seeds": 2, "datasets": ["gaussian"], "policies": [{"name": "alb"}]} | changes
+
+
+def test_lists_are_grids_and_every_cell_meets_every_seed() -> None:
+    study = parse_study(content(policies=[{"name": "alb", "ridge": [0.1, 1.0], "noise": [0.5, 0.7], "rank": 3}, {"name": "random"}]))
+    policies = [cell.policy for cell in study.cells]
+    expected = [ALB(rank=3, ridge=ridge, noise=noise) for ridge in (0.1, 1.0) for noise in (0.5, 0.7)]
+    assert policies[:4] == expected
+    assert len(study.trials()) == 5 * 2
+    assert len(set(study.trials())) == 5 * 2
+
+
+def test_data_sets_have_parameters_and_labels_and_blocks_may_choose_among_them() -> None:
+    small = {"name": "gaussian", "label": "small", "n_users": 5}
+    study = parse_study(
+        content(datasets=["gaussian", small], policies=[{"name": "alb"}, {"name": "random", "on": ["small"]}], seeds=[3, 5])
+    )
+    assert [(cell.dataset, cell.policy.policy_name(), cell.environment.n_users) for cell in study.cells] == [
+        ("gaussian", "alb", 200),
+        ("small", "alb", 5),
+        ("small", "random", 5),
+    ]
+    assert study.seeds == (3, 5)
+
+
+def test_ndcg_is_a_switch_or_a_table() -> None:
+    assert parse_study(content()).ndcg is None
+    assert parse_study(content(ndcg=True)).ndcg == NDCG()
+    assert parse_study(content(ndcg={"depth": 3})).ndcg == NDCG(depth=3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"horizn": 5}, "unknown key 'horizn'. Did you mean 'horizon'"),
+        ({"horizon": 0}, "horizon is 0"),
+        ({"seeds": 0}, "seeds is 0"),
+        ({"seeds": [1, 1]}, "seeds is"),
+        ({"datasets": ["gausian"]}, "Did you mean 'gaussian'"),
+        ({"datasets": ["gaussian", "gaussian"]}, "same name"),
+        ({"policies": [{"name": "abl"}]}, "Did you mean 'alb'"),
+        ({"policies": [{"name": "alb", "ridg": 1.0}]}, "Did you mean 'ridge'"),
+        ({"policies": [{"name": "alb", "ridge": -1.0}]}, "ridge is -1.0"),
+        ({"policies": [{"name": "alb", "on": ["uniform"]}]}, "unknown data set"),
+        ({"policies": [{"name": "alb"}, {"name": "alb"}]}, "twice"),
+        ({"ndcg": {"deep": 3}}, "unknown key of ndcg 'deep'"),
+    ],
+)
+def test_what_is_wrong_is_named(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        parse_study(content(**changes))
+
+
+def test_files_that_are_missing_or_not_toml_are_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"absent\.toml is missing"):
+        read_study(tmp_path / "absent.toml")
+    file = tmp_path / "broken.toml"
+    file.write_text("horizon = ")
+    with pytest.raises(InvalidInput, match=r"broken\.toml is not TOML"):
+        read_study(file)
+
+
+@pytest.mark.parametrize("file", STUDIES, ids=lambda file: file.stem)
+def test_every_study_that_is_shipped_can_be_read(file: Path) -> None:
+    try:
+        study = read_study(file)
+    except InvalidInput as error:
+        if "is not here" in str(error):
+            pytest.skip(f"real data: {error}")
+        raise
+    assert study.trials()

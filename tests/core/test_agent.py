@@ -61,8 +61,8 @@ REFUSED: list[tuple[str, Callable[[Agent], Any], str, str]] = [
     ("one bad reward of many", lambda agent: agent.replay([0, 1], [0, 1], [1.0, float("nan")]), "reward is nan", "a finite number"),
     ("one bad item of many", lambda agent: agent.replay([0, 1], [0, 9], [1.0, 1.0]), "item is 9", ITEMS),
     ("unequal lengths", lambda agent: agent.replay([0, 1], [0], [1.0]), "lengths 2, 1 and 1", "equal ones"),
-    ("fewer users", lambda agent: agent.grow(4, 8), "4 users, 8 items", "at least 5 and 8"),
-    ("fewer items", lambda agent: agent.grow(9, 7), "9 users, 7 items", "at least 5 and 8"),
+    ("fewer users", lambda agent: agent.grow(4, 8), "n_users is 4", "at least 5"),
+    ("fewer items", lambda agent: agent.grow(9, 7), "n_items is 7", "at least 8"),
 ]
 
 

@@ -75,7 +75,8 @@ def test_the_key_changes_with_everything_that_matters() -> None:
 
 def test_the_table_is_the_results_one_row_per_checkpoint(tmp_path: Path) -> None:
     journal = finished(tmp_path, TRIALS[:2])
-    rows = duckdb.sql(f"SELECT seed, step, regret, ndcg, policy, protocol FROM '{tmp_path / RESULTS}' WHERE seed = 1").fetchall()
+    query = f"SELECT seed, step, regret, ndcg, policy, protocol FROM '{tmp_path / RESULTS}' WHERE seed = 1"
+    rows = duckdb.execute(query).fetchall()
     result = journal[TRIALS[1]]
     assert [(row[1], row[2], row[3]) for row in rows] == list(zip(result.checkpoints, result.regret, result.ndcg, strict=True))
     assert {row[4:] for row in rows} == {("alb", "with repeats")}

@@ -5,15 +5,12 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from albatross.cli.document import as_html, as_markdown
 from albatross.cli.paper_report import draw_figures, write_report
 from albatross.cli.report import whole_file
 from albatross.cli.study import finish
-from albatross.core.errors import InvalidInput
+from albatross.core.errors import check_whole
 from albatross.studies.claims import Verdict, judge
 from albatross.studies.evidence import collect, weigh
 from albatross.studies.execution import available_cores, rehearse
@@ -55,9 +52,8 @@ def reproduce(
     jobs
         Processes to use on this machine; if not given, one per core.
     """
-    for name, value, least in (("--horizon", horizon, 100), ("--seeds", seeds, 2)):
-        if value < least:
-            raise InvalidInput(f"{name} is {value}; accepted: a whole number, at least {least}")
+    check_whole("--horizon", horizon, 100)
+    check_whole("--seeds", seeds, 2)
     environments, missing = available_environments(real=not synthetic)
     for name, reason in missing.items():
         print(f"{name} is left out: {reason}\n", flush=True)
@@ -90,11 +86,12 @@ def reproduce(
 
 
 def _print_verdicts(verdicts: list[Verdict]) -> None:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    table.add_column("claim of the paper")
-    table.add_column("where")
-    table.add_column("verdict", no_wrap=True)
-    table.add_column("measured")
+    """Claim by claim; under each, where it was looked at, the word, and the numbers behind it."""
+    width = max(len(verdict.where) for verdict in verdicts)
+    claim = ""
     for verdict in verdicts:
-        table.add_row(verdict.claim, verdict.where, verdict.word, verdict.measured)
-    Console(highlight=False).print(table)
+        if verdict.claim != claim:
+            claim = verdict.claim
+            print(f"\n{claim}")
+        print(f"  {verdict.word:14}  {verdict.where:{width}}  {verdict.measured}")
+    print()

@@ -27,7 +27,7 @@ class Recording:
     trivial: NDArray[np.bool_]
     """Beside it, whether any ranking would have been as good."""
     seconds: float
-    """How long the steps took, compilation left out."""
+    """Processor time of the steps, compilation left out: what else the machine does at the same time does not count."""
     counters: dict[str, int]
     """What the policy counted, by name."""
     state_id: str

@@ -129,9 +129,9 @@ def simulate(
         after = (ruler, agent.exploring, agent.learning)
         if start == 0:  # no steps: nothing happens but that the code is compiled or loaded, which is not the policy's time
             entry(*before, users[:0], draws[:0], whole.part(0, 0), *after)
-        began = time.perf_counter()
+        began = time.thread_time()
         entry(*before, users[start:stop], draws, whole.part(start, stop), *after)
-        seconds += time.perf_counter() - began
+        seconds += time.thread_time() - began
         if progress is not None:
             progress(stop - start)
     counters = {name: int(getattr(agent.state, name)[0]) for name in policy.counters}

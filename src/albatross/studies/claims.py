@@ -64,9 +64,7 @@ def _order(evidence: Evidence) -> Iterator[Verdict]:
     for rival in (PTS, NMF):
         for dataset in _known(evidence, SYNTHETIC + REAL):
             difference = _estimate(evidence.regret(dataset, ALB, 5) - evidence.regret(dataset, rival, 5))
-            yield Verdict(
-                f"ALB has lower regret than {_title(rival)}", dataset, _negative(difference), _said("regret difference", difference)
-            )
+            yield Verdict(f"ALB has lower regret than {_title(rival)}", dataset, _negative(difference), _said("difference", difference))
     words = []
     for dataset in _known(evidence, SYNTHETIC + REAL):
         difference = _estimate(evidence.regret(dataset, PTS, 5) - evidence.regret(dataset, NMF, 5))
@@ -86,14 +84,14 @@ def _rankings(evidence: Evidence) -> Iterator[Verdict]:
     for dataset, margin in margins.items():
         if dataset != "book-crossing":
             estimate = _estimate(margin)
-            claim = f"ALB's NDCG@5 is at least {NDCG_MARGIN} above the others'"
-            yield Verdict(claim, dataset, _at_least(estimate, NDCG_MARGIN), _said("margin over the better rival", estimate, 4))
+            claim = f"ALB's average NDCG@5 is at least {NDCG_MARGIN} above the better rival's"
+            yield Verdict(claim, dataset, _at_least(estimate, NDCG_MARGIN), _said("margin", estimate, 4))
     if len(margins) == len(REAL):
         gaps = {dataset: _gap(evidence, dataset) for dataset in REAL}
         for dataset in REAL[1:]:
             difference = _estimate(gaps["book-crossing"] - gaps[dataset])
             claim = "NDCG differs less between the policies on Book-Crossing"
-            yield Verdict(claim, f"than on {dataset}", _negative(difference), _said("difference of the spreads", difference, 4))
+            yield Verdict(claim, f"than on {dataset}", _negative(difference), _said("difference", difference, 4))
 
 
 def _ranks(evidence: Evidence) -> Iterator[Verdict]:
@@ -104,22 +102,17 @@ def _ranks(evidence: Evidence) -> Iterator[Verdict]:
     spreads = {rival: _relative_spread(list(by_rank.values())) for rival, by_rank in regrets.items()}
     for rival in (PTS, NMF):
         difference = _estimate(spreads[ALB] - spreads[rival])
-        claim = f"ALB's regret varies less with the rank than {_title(rival)}'s"
-        yield Verdict(claim, RANK_DATASET, _negative(difference), _said("difference of (max − min) / mean over ranks", difference, 3))
+        claim = f"ALB's regret varies less with the rank than {_title(rival)}'s, as (max − min) / mean"
+        yield Verdict(claim, RANK_DATASET, _negative(difference), _said("difference", difference, 3))
     shrinking = _estimate(regrets[PTS][low] - regrets[PTS][high])
-    yield Verdict(
-        f"PTS is better at rank {low} than at rank {high}", RANK_DATASET, _negative(shrinking), _said("regret difference", shrinking)
-    )
+    yield Verdict(f"PTS is better at rank {low} than at rank {high}", RANK_DATASET, _negative(shrinking), _said("difference", shrinking))
     growing = _estimate(regrets[NMF][high] - regrets[NMF][low])
-    yield Verdict(
-        f"NMF-Bandit is better at rank {high} than at rank {low}", RANK_DATASET, _negative(growing), _said("regret difference", growing)
-    )
+    yield Verdict(f"NMF-Bandit is better at rank {high} than at rank {low}", RANK_DATASET, _negative(growing), _said("difference", growing))
     for rank in RANKS:
         better = np.minimum(regrets[PTS][rank], regrets[NMF][rank])
         difference = _estimate(regrets[ALB][rank] - better)
-        yield Verdict(
-            f"ALB is best at rank {rank}", RANK_DATASET, _negative(difference), _said("difference to the better rival", difference)
-        )
+        claim = "ALB has lower regret than the better rival at every rank"
+        yield Verdict(claim, f"{RANK_DATASET}, rank {rank}", _negative(difference), _said("difference", difference))
 
 
 def _times(evidence: Evidence) -> Iterator[Verdict]:
@@ -129,7 +122,7 @@ def _times(evidence: Evidence) -> Iterator[Verdict]:
         word = (
             REPRODUCED if ratio.low >= 0.5 and ratio.high <= 2.0 else NOT_REPRODUCED if ratio.high < 0.5 or ratio.low > 2.0 else UNDECIDED
         )
-        yield Verdict("ALB takes about as long as PTS", dataset, word, _said("time of PTS / time of ALB", ratio, 2))
+        yield Verdict("PTS takes about as long as ALB (half to twice)", dataset, word, _said("ratio", ratio, 2))
         slower = _estimate(nmf / np.maximum(alb, pts))
         word = (
             REPRODUCED
@@ -138,9 +131,7 @@ def _times(evidence: Evidence) -> Iterator[Verdict]:
             if slower.high < 3.0 or slower.low > 4.0
             else UNDECIDED
         )
-        yield Verdict(
-            "NMF-Bandit takes three to four times as long", dataset, word, _said("time of NMF-Bandit / the slower of the others", slower, 2)
-        )
+        yield Verdict("NMF-Bandit takes three to four times as long as the slower of ALB and PTS", dataset, word, _said("ratio", slower, 2))
     slowest = max(float(evidence.seconds(dataset, rival, 5).max()) for dataset in evidence.datasets for rival in (ALB, PTS))
     word = REPRODUCED if slowest < A_FEW_MINUTES else NOT_REPRODUCED
     yield Verdict("A trial of ALB or PTS takes a few minutes at most", "all", word, f"the longest took {slowest:.2g} s")
@@ -149,8 +140,8 @@ def _times(evidence: Evidence) -> Iterator[Verdict]:
 def _growth(evidence: Evidence) -> Iterator[Verdict]:
     for horizon, values in evidence.exponents.items():
         estimate = _estimate(values)
-        claim = "ALB's regret grows more slowly than time"
-        yield Verdict(claim, f"gaussian, {horizon:,} steps", _negative(estimate, bound=1.0), _said("growth exponent", estimate, 3))
+        claim = "ALB's regret grows more slowly than time: as t to the power of less than 1"
+        yield Verdict(claim, f"gaussian, {horizon:,} steps", _negative(estimate, bound=1.0), _said("exponent", estimate, 3))
 
 
 def _known(evidence: Evidence, datasets: Sequence[str]) -> list[str]:

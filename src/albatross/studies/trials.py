@@ -63,7 +63,7 @@ class Result:
     counters: dict[str, int]
     """What the policy counted, by name."""
     seconds: float
-    """How long the steps took, compilation left out."""
+    """Processor time of the steps, compilation left out."""
     state_id: str
     """The name of what the policy had learned at the end."""
 

@@ -75,8 +75,8 @@ class Agent:
         self.learning = stream(seed, "learning")
         self.settings = policy.settings()
         self._truth = truth
+        self.state: Any = self._blank_state(n_users, n_items)
         self._shape(n_users, n_items)
-        self.state: Any = self._blank_state()
 
     def select(self, user: int, candidates: Sequence[int] | NDArray[Any] | None = None) -> Choice:
         """The item to show this user, among the candidates or all items. Changes nothing that was learned."""
@@ -113,8 +113,9 @@ class Agent:
         """Make room for new users and items; what is believed of the old ones stays, bit for bit."""
         check_whole("n_users", n_users, self.n_users)
         check_whole("n_items", n_items, self.n_items)
+        state = copied_into(self._blank_state(n_users, n_items), self.state)
         self._shape(n_users, n_items)
-        self.state = copied_into(self._blank_state(), self.state)
+        self.state = state
 
     @property
     def state_id(self) -> str:
@@ -168,8 +169,8 @@ class Agent:
         self.scratch: Any = self.policy.scratch(n_users, n_items)
         self.slate = Slate(np.zeros(n_items), np.zeros(n_items))
 
-    def _blank_state(self) -> Any:
-        return self.policy.init(self.n_users, self.n_items, partial(stream, self.seed), self._truth)
+    def _blank_state(self, n_users: int, n_items: int) -> Any:
+        return self.policy.init(n_users, n_items, partial(stream, self.seed), self._truth)
 
     def _candidates(self, candidates: Sequence[int] | NDArray[Any]) -> Items:
         offered = self._within_all("candidate", candidates, self.n_items).astype(np.int32)

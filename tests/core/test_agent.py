@@ -246,3 +246,17 @@ def test_a_snapshot_holds_plain_arrays_and_a_readable_manifest(agent: Agent, tmp
     assert manifest["policy"] == "alb"
     assert manifest["parameters"] == POLICY.parameters()
     assert (manifest["n_users"], manifest["n_items"], manifest["seed"]) == (N_USERS, N_ITEMS, 1)
+
+
+def test_a_list_is_the_top_of_the_ranking_and_equals_stand_in_the_order_offered(agent: Agent) -> None:
+    ranking = agent.recommend(1, 3, [6, 0, 4, 2])
+    assert ranking[0].item == agent.select(1, [6, 0, 4, 2]).item
+    assert [choice.score for choice in ranking] == sorted((choice.score for choice in ranking), reverse=True)
+    equal = Agent(ALB(rank=2, item_scale=1e-200, noise=0.0, norm_bound=0.0), n_users=1, n_items=5)
+    assert [choice.item for choice in equal.recommend(0, 3, [4, 1, 3, 0])] == [4, 1, 3]
+
+
+@pytest.mark.parametrize(("n", "accepted"), [(0, "at least 1"), (5, "at most the number of candidates, 4"), (1.5, "a whole number")])
+def test_a_list_of_impossible_length_is_refused(agent: Agent, n: int, accepted: str) -> None:
+    with pytest.raises(InvalidInput, match=accepted):
+        agent.recommend(0, n, [6, 0, 4, 2])

@@ -48,6 +48,19 @@ def chooses_only_candidates(policy: Policy) -> None:
     assert 0 <= agent.select(0).item < agent.n_items
 
 
+def recommends_the_best_scores(policy: Policy) -> None:
+    """A list of n items has the n best scores, in order, each item once."""
+    agent = _experienced(policy)
+    for candidates in (None, [9, 2, 7, 4]):
+        n_candidates = agent.n_items if candidates is None else len(candidates)
+        for n in (1, 3, n_candidates):
+            ranking = agent.recommend(2, n, candidates)
+            scores = np.sort(agent.slate.scores[:n_candidates])[::-1]
+            assert [choice.score for choice in ranking] == scores[:n].tolist()
+            assert len({choice.item for choice in ranking}) == n
+            assert all(choice.item in (candidates or range(agent.n_items)) for choice in ranking)
+
+
 def select_changes_nothing(policy: Policy) -> None:
     """A recommendation that is never answered leaves no trace in what was learned."""
     agent = _experienced(policy)

@@ -1,6 +1,7 @@
 """A policy that remembers: policy, state and random streams."""
 
 import json
+import math
 import os
 import tempfile
 from collections.abc import Sequence
@@ -80,13 +81,24 @@ class Agent:
 
     def select(self, user: int, candidates: Sequence[int] | NDArray[Any] | None = None) -> Choice:
         """The item to show this user, among the candidates or all items. Changes nothing that was learned."""
-        user = self._within("user", user, self.n_users)
         offered = ALL_ITEMS if candidates is None else self._candidates(candidates)
-        entry = program(choose, type(self.state))
-        position, propensity = entry(self.state, self.settings, self.scratch, user, offered, self.slate, self.exploring)
-        score, mean = float(self.slate.scores[position]), float(self.slate.means[position])
-        item = position if candidates is None else int(offered[position])
-        return Choice(item, score, mean, score - mean, propensity)
+        position, propensity = self._choose(user, offered)
+        return self._choice(position, offered, propensity)
+
+    def recommend(self, user: int, n: int, candidates: Sequence[int] | NDArray[Any] | None = None) -> list[Choice]:
+        """The n items with the best scores, best first; of equals, the first candidates. A ranking is not drawn: it has no propensity."""
+        offered = ALL_ITEMS if candidates is None else self._candidates(candidates)
+        n_candidates = offered.size or self.n_items
+        check_whole("n", n, 1)
+        if n > n_candidates:
+            raise InvalidInput(f"n is {n}; accepted: at most the number of candidates, {n_candidates}")
+        self._choose(user, offered)
+        scores = self.slate.scores[:n_candidates]
+        least = np.partition(scores, n_candidates - n)[n_candidates - n]
+        better = np.flatnonzero(scores > least)
+        positions = np.concatenate([better, np.flatnonzero(scores == least)[: n - better.size]])
+        ranked = positions[np.lexsort((positions, -scores[positions]))]
+        return [self._choice(int(position), offered, math.nan) for position in ranked]
 
     def update(self, user: int, item: int, reward: float) -> None:
         """Learn from one rating."""
@@ -163,6 +175,17 @@ class Agent:
         agent.state = restored(agent.state, arrays)
         agent.exploring.bit_generator.state, agent.learning.bit_generator.state = streams
         return agent
+
+    def _choose(self, user: int, offered: Items) -> tuple[int, float]:
+        user = self._within("user", user, self.n_users)
+        entry = program(choose, type(self.state))
+        chosen: tuple[int, float] = entry(self.state, self.settings, self.scratch, user, offered, self.slate, self.exploring)
+        return chosen
+
+    def _choice(self, position: int, offered: Items, propensity: float) -> Choice:
+        score, mean = float(self.slate.scores[position]), float(self.slate.means[position])
+        item = int(offered[position]) if offered.size else position
+        return Choice(item, score, mean, score - mean, propensity)
 
     def _shape(self, n_users: int, n_items: int) -> None:
         self.n_users, self.n_items = n_users, n_items

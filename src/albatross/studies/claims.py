@@ -116,22 +116,16 @@ def _ranks(evidence: Evidence) -> Iterator[Verdict]:
 
 
 def _times(evidence: Evidence) -> Iterator[Verdict]:
-    for dataset in _known(evidence, SYNTHETIC + REAL):
+    known = _known(evidence, SYNTHETIC + REAL)
+    for dataset in known:
+        ratio = _estimate(evidence.seconds(dataset, PTS, 5) / evidence.seconds(dataset, ALB, 5))
+        claim = "PTS takes about as long as ALB (half to twice)"
+        yield Verdict(claim, dataset, _between(ratio, 0.5, 2.0), _said("ratio", ratio, 2))
+    for dataset in known:
         alb, pts, nmf = (evidence.seconds(dataset, rival, 5) for rival in RIVALS)
-        ratio = _estimate(pts / alb)
-        word = (
-            REPRODUCED if ratio.low >= 0.5 and ratio.high <= 2.0 else NOT_REPRODUCED if ratio.high < 0.5 or ratio.low > 2.0 else UNDECIDED
-        )
-        yield Verdict("PTS takes about as long as ALB (half to twice)", dataset, word, _said("ratio", ratio, 2))
-        slower = _estimate(nmf / np.maximum(alb, pts))
-        word = (
-            REPRODUCED
-            if slower.low >= 3.0 and slower.high <= 4.0
-            else NOT_REPRODUCED
-            if slower.high < 3.0 or slower.low > 4.0
-            else UNDECIDED
-        )
-        yield Verdict("NMF-Bandit takes three to four times as long as the slower of ALB and PTS", dataset, word, _said("ratio", slower, 2))
+        ratio = _estimate(nmf / np.maximum(alb, pts))
+        claim = "NMF-Bandit takes three to four times as long as the slower of ALB and PTS"
+        yield Verdict(claim, dataset, _between(ratio, 3.0, 4.0), _said("ratio", ratio, 2))
     slowest = max(float(evidence.seconds(dataset, rival, 5).max()) for dataset in evidence.datasets for rival in (ALB, PTS))
     word = REPRODUCED if slowest < A_FEW_MINUTES else NOT_REPRODUCED
     yield Verdict("A trial of ALB or PTS takes a few minutes at most", "all", word, f"the longest took {slowest:.2g} s")
@@ -172,6 +166,12 @@ def _negative(estimate: Estimate, bound: float = 0.0) -> str:
 
 def _at_least(estimate: Estimate, bound: float) -> str:
     return REPRODUCED if estimate.low >= bound else NOT_REPRODUCED if estimate.high < bound else UNDECIDED
+
+
+def _between(estimate: Estimate, low: float, high: float) -> str:
+    if estimate.low >= low and estimate.high <= high:
+        return REPRODUCED
+    return NOT_REPRODUCED if estimate.high < low or estimate.low > high else UNDECIDED
 
 
 def _said(what: str, estimate: Estimate, digits: int = 0) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from albatross.figures.regret import Curve, draw_curves
 
@@ -21,6 +22,7 @@ def draw_panels(panels: Sequence[Panel], quantity: str, *, same_scale: bool) -> 
         draw_curves(axis, panel.curves)
         axis.set_title(panel.title)
         axis.set_xlabel("time (steps)")
+        axis.xaxis.set_major_locator(MaxNLocator(3))  # the last number of a panel must not touch the first of the next
         axis.legend(frameon=False, fontsize="small")
     axes[0].set_ylabel(quantity)
     return figure

@@ -1,0 +1,44 @@
+"""`albatross reproduce`, made short."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from albatross.cli import main
+from albatross.cli.document import Block, Grid, Heading, Paragraph, as_html, as_markdown
+
+
+@pytest.mark.xdist_group("reproduce")
+def test_the_synthetic_part_leaves_a_report_with_every_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["reproduce", "--synthetic", "--horizon", "300", "--seeds", "2", "--folder", str(tmp_path), "--jobs", "1"]
+    assert main(command) == 0
+    printed = capsys.readouterr().out
+    page, text = ((tmp_path / name).read_text() for name in ("report.html", "report.md"))
+    for claim in ("ALB has lower regret than PTS", "ALB has lower regret than NMF-Bandit", "ALB's regret grows more slowly"):
+        assert claim in printed
+        assert claim in text
+    assert str(tmp_path / "report.html") in printed
+    assert "data:image/svg+xml;base64," in page
+    assert 'src="http' not in page
+    for kind in ("png", "svg", "pdf", "csv"):
+        assert (tmp_path / f"figure-1.{kind}").stat().st_size > 0
+    rows = list(csv.DictReader((tmp_path / "figure-1.csv").read_text().splitlines()))
+    assert {row["panel"] for row in rows} == {"Gaussian", "Uniform", "Bernoulli"}
+    assert {row["curve"] for row in rows} == {"ALB", "PTS", "NMF-Bandit"}
+    lines = (tmp_path / "journal.jsonl").read_bytes()
+    assert main(command) == 0
+    assert (tmp_path / "journal.jsonl").read_bytes() == lines, "nothing is run twice"
+
+
+def test_too_little_to_say_anything_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "--seeds", "1"]) == 2
+    assert "--seeds is 1; accepted: a whole number, at least 2" in capsys.readouterr().err
+
+
+def test_a_document_says_the_same_in_both_forms() -> None:
+    blocks: list[Block] = [Heading("A < B", 1), Paragraph("x & y"), Grid(("claim", "word"), [["p|q", "not reproduced"]])]
+    assert as_markdown(blocks) == "# A < B\n\nx & y\n\n| claim | word |\n| --- | --- |\n| p\\|q | not reproduced |\n"
+    page = as_html("t", blocks)
+    assert "<h1>A &lt; B</h1>" in page
+    assert '<td class="not-reproduced">not reproduced</td>' in page

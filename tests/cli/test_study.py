@@ -1,0 +1,70 @@
+"""`albatross study`, run, stopped, resumed and extended."""
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from albatross.cli import main
+from albatross.studies.journal import JOURNAL, RESULTS
+
+STUDY = """
+horizon = 60
+seeds = {seeds}
+datasets = [{{ name = "uniform", n_users = 5, n_items = 6 }}]
+
+[[policies]]
+name = "random"
+
+[[policies]]
+name = "item-mean"
+shrunk = [true, false]
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(STUDY.format(seeds=2))
+    return path
+
+
+def test_a_finished_study_runs_nothing_and_more_seeds_run_only_what_is_new(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["study", "run", str(file), "--folder", str(tmp_path / "out"), "--jobs", "1"]
+    assert main(command) == 0
+    journal = tmp_path / "out" / JOURNAL
+    first = journal.read_bytes()
+    results = (tmp_path / "out" / RESULTS).read_bytes()
+    assert len(first.splitlines()) == 6
+    assert main(command) == 0
+    assert journal.read_bytes() == first
+    assert (tmp_path / "out" / RESULTS).read_bytes() == results
+    file.write_text(STUDY.format(seeds=3))
+    assert main(command) == 0
+    assert journal.read_bytes().startswith(first)
+    assert len(journal.read_bytes().splitlines()) == 9
+    output = capsys.readouterr().out
+    assert "6 of 9 trials are finished already" in output
+    assert "with repeats" in output
+
+
+def test_show_and_export_need_no_second_run(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = ["--folder", str(tmp_path / "out")]
+    assert main(["study", "show", str(file), *folder]) == 0
+    assert "0 of 2" in capsys.readouterr().out
+    assert main(["study", "run", str(file), *folder, "--jobs", "1"]) == 0
+    for name in ("table.parquet", "table.csv"):
+        assert main(["study", "export", str(file), str(tmp_path / name), *folder]) == 0
+        rows = duckdb.execute(f"SELECT count(*), count(DISTINCT key) FROM '{tmp_path / name}'").fetchall()
+        assert rows == [(6 * 60, 6)]
+    assert main(["study", "export", str(file), str(tmp_path / "table.txt"), *folder]) == 2
+    assert "accepted: a name ending in .parquet or .csv" in capsys.readouterr().err
+
+
+def test_a_bad_study_is_refused_with_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text(STUDY.format(seeds=2).replace("random", "rndom"))
+    assert main(["study", "run", str(path)]) == 2
+    assert "Did you mean 'random'" in capsys.readouterr().err

@@ -13,7 +13,8 @@ th, td { border-bottom: 1px solid #ddd; padding: 0.3rem 0.7rem; text-align: left
 th { border-bottom: 2px solid #888; }
 img { max-width: 100%; }
 code { background: #f3f3f3; padding: 0.1rem 0.3rem; }
-td.reproduced { color: #00664a; font-weight: 600; } td.not-reproduced { color: #a33c00; font-weight: 600; } td.undecided { color: #555; }
+td.reproduced, td.not-reproduced, td.undecided { white-space: nowrap; font-weight: 600; }
+td.reproduced { color: #00664a; } td.not-reproduced { color: #a33c00; } td.undecided { color: #555; }
 """
 
 

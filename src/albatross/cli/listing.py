@@ -12,6 +12,7 @@ from albatross import environments, policies
 from albatross.cli.comparison import show_value
 from albatross.core.errors import unknown
 from albatross.core.parameters import Recipe, describe
+from albatross.core.policy import Policy
 
 POLICIES = "Policies (--policy NAME --set parameter=value)"
 DATASETS = "Data sets (--dataset NAME --world parameter=value)"
@@ -41,6 +42,8 @@ def show(*names: str) -> None:
         for name, parts in chosen.items():
             summary = (parts[0].__doc__ or "").strip().partition("\n")[0]
             console.print(Text.assemble((name, "bold"), "  ", summary))
+            if issubclass(parts[0], Policy) and parts[0].reference():
+                console.print(Padding(Text(parts[0].reference(), style="dim"), (0, 0, 0, 2)))
             table = _parameters(parts)
             if table.row_count:
                 console.print(Padding(table, (0, 0, 0, 2)))

@@ -23,7 +23,7 @@ TITLE = "Alternating Linear Bandits, reproduced"
 
 def reproduce(
     *,
-    full: bool = False,
+    full: Annotated[bool, Parameter(negative="--quick")] = False,
     folder: Path = Path("out") / "reproduce",
     synthetic: Annotated[bool, Parameter(negative=())] = False,
     horizon: int = HORIZON,
@@ -38,7 +38,7 @@ def reproduce(
     Parameters
     ----------
     full
-        Tune every policy on every data set first, over the paper's grids; takes hours. Otherwise parameters are taken as found.
+        Tune every policy on every data set first, over the paper's grids. Quick, which is the default, takes parameters as found.
     folder
         Where the report, its figures and all results go.
     synthetic

@@ -53,3 +53,9 @@ class Policy(Recipe, ABC):
     def summary(cls) -> str:
         """The first sentence of the docstring."""
         return (cls.__doc__ or "").strip().partition("\n")[0]
+
+    @classmethod
+    def reference(cls) -> str:
+        """What the docstring says after `Reference:`."""
+        paragraph = (cls.__doc__ or "").partition("Reference:")[2].partition("\n\n")[0]
+        return " ".join(paragraph.split())

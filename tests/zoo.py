@@ -10,6 +10,8 @@ from albatross.policies.nmf_bandit import NMFBandit
 from albatross.policies.oful import OFUL
 from albatross.policies.oracle import Oracle
 from albatross.policies.popularity_memory import PopularityMemory
+from albatross.policies.pts import PTS
+from albatross.policies.pts_b import PTSB
 from albatross.policies.random import Random
 from albatross.policies.user_ucb import UserUCB
 
@@ -23,6 +25,8 @@ POLICIES: dict[str, Policy] = {
     "oful": OFUL(),
     "oracle": Oracle(),
     "popularity-memory": PopularityMemory(),
+    "pts": PTS(n_particles=10, rank=3),
+    "pts-b": PTSB(n_particles=10, rank=3),
     "random": Random(),
     "user-ucb": UserUCB(),
 }

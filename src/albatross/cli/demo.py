@@ -27,8 +27,8 @@ Regret is how much more the best item would have pleased, summed over the steps.
 """
 
 BETWEEN = """
-Now the paper that proposed ALB: what it claims of ALB and its two rivals, PTS and
-NMF-Bandit, on its three synthetic data sets, and what we find. This takes a minute.
+Now the paper that proposed ALB: what it claims of ALB and its rivals, PTS and
+NMF-Bandit, on three synthetic data sets, and what we find. Takes a minute.
 """
 
 

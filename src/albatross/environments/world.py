@@ -17,12 +17,18 @@ NO_RATINGS = np.empty(0)
 
 
 @kernel
+def offer(world: World, user: int) -> tuple[int, int]:
+    """Start and stop of what this user may be shown, within `world.items`; equal for the whole catalogue."""
+    if world.offsets.size == 0:
+        return 0, 0
+    start = world.offsets[user]
+    return start, start + world.lengths[user]
+
+
 def offered(world: World, user: int) -> Items:
     """The items this user may be shown; empty for the whole catalogue."""
-    if world.offsets.size == 0:
-        return world.items[0:0]
-    start = world.offsets[user]
-    return world.items[start : start + world.lengths[user]]
+    start, stop = offer(world, user)
+    return world.items[start:stop]
 
 
 @kernel
@@ -49,12 +55,18 @@ def reaction(world: World, expected: float, draw: float) -> float:
 def best_expected(world: World, user: int) -> float:
     """The mean reward of the best item this user may be shown."""
     if math.isnan(world.best[user]):
-        candidates = offered(world, user)
-        n_candidates = candidates.size if candidates.size > 0 else world.item_factors.shape[0]
+        start, stop = offer(world, user)
         best = -math.inf
-        for position in range(n_candidates):
-            item = candidates[position] if candidates.size > 0 else position
-            best = max(best, expected_reward(world, user, position, item))
+        if world.reaction == LOGGED:
+            for place in range(start, stop):
+                best = max(best, world.ratings[place])
+        else:
+            vector = world.user_factors[user]
+            for position in range(stop - start if stop > start else world.item_factors.shape[0]):
+                item = world.items[start + position] if stop > start else position
+                mean = dot(vector, world.item_factors[item])
+                if mean > best:  # not max(): it also asks what is not a number, and takes twice as long
+                    best = mean
         world.best[user] = best
     return world.best[user]  # type: ignore[no-any-return]
 

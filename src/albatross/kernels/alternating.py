@@ -84,12 +84,14 @@ def place_user(state: Any, settings: Any, scratch: Ellipsoid, user: int) -> None
     pairs = state.pairs
     entry = pairs.first[user]
     while entry != NOTHING:
-        item = pairs.items[entry]
+        here = np.uint32(entry)  # unsigned: never counted from the end
+        item, plays, total = np.uint32(pairs.items[here]), float(pairs.plays[here]), pairs.totals[here]
+        entry = pairs.following[here]
         for a in range(rank):
-            vector[a] = state.item_factors[item, a]
-            center[a] += pairs.totals[entry] * vector[a]
-        add_outer(gram, vector, float(pairs.plays[entry]))
-        entry = pairs.following[entry]
+            value = state.item_factors[item, a]
+            vector[a] = value
+            center[a] += total * value
+        add_outer(gram, vector, plays)
     factorize(gram, scratch.factor, settings.user_ridge)
     solve_lower(scratch.factor, center, center)
     solve_upper(scratch.factor, center, center)
@@ -125,14 +127,14 @@ def move_user(state: Any, scratch: Ellipsoid, user: int, item: int) -> None:
     pairs = state.pairs
     entry = pairs.first[user]
     while entry != NOTHING:
-        gram = state.item_grams[pairs.items[entry]]
-        plays = float(pairs.plays[entry])
+        here = np.uint32(entry)
+        rated, plays, total = np.uint32(pairs.items[here]), float(pairs.plays[here]), pairs.totals[here]
+        entry = pairs.following[here]
+        gram, moment = state.item_grams[rated], state.item_moments[rated]
         for position in range(packed_change.size):
             gram[position] += plays * packed_change[position]
-        moment = state.item_moments[pairs.items[entry]]
         for a in range(rank):
-            moment[a] += pairs.totals[entry] * change[a]
-        entry = pairs.following[entry]
+            moment[a] += total * change[a]
 
 
 @kernel

@@ -25,8 +25,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).parent.parent
 
-OPTIONS: Any = {"error_model": "numpy"}
-"""What all compiled code shares. No `fastmath`, no `parallel`: a fixed order of operations gives the same bits everywhere."""
+OPTIONS: Any = {"error_model": "numpy", "_nrt": False}
+"""What all compiled code shares. No `fastmath`, no `parallel`: a fixed order of operations gives the same bits everywhere.
+No reference counting (`_nrt`): it took a third of the time of a step. So compiled code can neither allocate nor return an array."""
 
 SHARED_FOLDERS = ("kernels", "core", "environments", "metrics", "simulation")
 """What any compiled function may call; besides, a policy calls functions of its own file, never of another policy's."""

@@ -1,19 +1,20 @@
-"""Optimistic scores of many items at once: mean + radius · width.
+"""Scores of many items at once: the mean, or optimistic, mean + radius · width.
 
-Work goes over blocks of items with one coordinate of many items contiguous in memory, so the compiler uses the
-machine's vector units over items while each item's own sum keeps its order: the same bits on any vector width.
+Items go through the machine's vector units side by side, with one coordinate of many items contiguous in memory.
 """
 
 import math
 
 import numpy as np
+from numba.extending import overload
 
-from albatross.kernels.compiling import kernel
+from albatross.kernels.compiling import OPTIONS, kernel
+from albatross.kernels.lanes import LANES, emit_projection, emit_scores
 from albatross.kernels.linear import Matrix, Vector
 from albatross.kernels.operations import Items
 
 BLOCK = 128
-"""Items per block: at rank 8 the coordinates and sums of a block fill a quarter of a 32 KiB first-level cache."""
+"""Scores that are looked at together when the largest is searched."""
 
 
 @kernel
@@ -22,107 +23,116 @@ def optimistic_scores(
 ) -> None:
     """Score the candidates, or all items: mean = ⟨center, item⟩, score = mean + radius · |whitener · item|.
 
-    `item_factors` has shape (n_items, rank) in Fortran order; `block` is scratch of shape (rank + 2, BLOCK).
+    `item_factors` has shape (n_items, rank) in Fortran order; `whitener` is lower triangular; `block` comes from `scoring_block`.
     """
     coordinates = item_factors.T
     rank = center.size
     n_candidates = candidates.size if candidates.size > 0 else coordinates.shape[1]
-    for start in range(0, n_candidates, BLOCK):
-        length = min(BLOCK, n_candidates - start)
-        source, origin = coordinates, start
-        if candidates.size > 0:
-            _gather(coordinates, candidates[start : start + length], block)
-            source, origin = block, 0
-        _score_block(source, origin, length, start, center, whitener, radius, block[rank], block[rank + 1], scores, means)
+    for start in range(0, n_candidates, LANES):
+        if candidates.size == 0 and n_candidates >= LANES:
+            group = min(start, n_candidates - LANES)  # the last group may begin early and score some items again
+            score_lanes(coordinates, group, center, whitener, radius, scores, means, group)
+        else:
+            length = min(LANES, n_candidates - start)
+            _gather(coordinates, candidates, start, length, block)
+            score_lanes(block, 0, center, whitener, radius, block[rank], block[rank + 1], 0)
+            for lane in range(length):
+                scores[start + lane] = block[rank, lane]
+                means[start + lane] = block[rank + 1, lane]
 
 
 @kernel
 def plain_scores(item_factors: Matrix, candidates: Items, center: Vector, block: Matrix, scores: Vector) -> None:
     """Score the candidates, or all items: ⟨center, item⟩."""
     coordinates = item_factors.T
+    rank = center.size
     n_candidates = candidates.size if candidates.size > 0 else coordinates.shape[1]
-    for start in range(0, n_candidates, BLOCK):
-        length = min(BLOCK, n_candidates - start)
-        source, origin = coordinates, start
-        if candidates.size > 0:
-            _gather(coordinates, candidates[start : start + length], block)
-            source, origin = block, 0
-        _project(source, origin, center, center.size, scores[start : start + length])
-
-
-@kernel
-def _gather(coordinates: Matrix, chosen: Items, block: Matrix) -> None:
-    """Copy the coordinates of the chosen items side by side."""
-    for a in range(coordinates.shape[0]):
-        row = coordinates[a]
-        gathered = block[a]
-        for offset in range(chosen.size):
-            gathered[offset] = row[np.uint32(chosen[offset])]  # unsigned: no test for an index from the end
-
-
-@kernel
-def _score_block(
-    coordinates: Matrix, start: int, length: int, target: int, center: Vector, whitener: Matrix, radius: float,
-    projection: Vector, squares: Vector, scores: Vector, means: Vector,
-) -> None:  # fmt: skip
-    mean = means[target : target + length]
-    score = scores[target : target + length]
-    square = squares[:length]
-    projected = projection[:length]
-    _project(coordinates, start, center, center.size, mean)
-    for offset in range(length):
-        square[offset] = 0.0
-    for a in range(center.size):
-        _project(coordinates, start, whitener[a], a + 1, projected)
-        for offset in range(length):
-            square[offset] += projected[offset] * projected[offset]
-    for offset in range(length):
-        score[offset] = mean[offset] + radius * math.sqrt(square[offset])
-
-
-@kernel
-def _project(coordinates: Matrix, start: int, weights: Vector, rank: int, result: Vector) -> None:
-    """Result = Σ weights[a] · coordinates[a], in the order of a; up to four terms at a time, so that sums stay in registers."""
-    length = result.size
-    first = coordinates[0, start : start + length]
-    weight = weights[0]
-    if rank % 2 == 1:
-        for offset in range(length):
-            result[offset] = weight * first[offset]
-        a = 1
-    else:
-        second = coordinates[1, start : start + length]
-        weight_2 = weights[1]
-        for offset in range(length):
-            result[offset] = weight * first[offset] + weight_2 * second[offset]
-        a = 2
-    while a < rank:
-        first = coordinates[a, start : start + length]
-        second = coordinates[a + 1, start : start + length]
-        weight, weight_2 = weights[a], weights[a + 1]
-        if a + 3 < rank:
-            third = coordinates[a + 2, start : start + length]
-            fourth = coordinates[a + 3, start : start + length]
-            weight_3, weight_4 = weights[a + 2], weights[a + 3]
-            for offset in range(length):
-                pair = (result[offset] + weight * first[offset]) + weight_2 * second[offset]
-                result[offset] = (pair + weight_3 * third[offset]) + weight_4 * fourth[offset]
-            a += 4
+    for start in range(0, n_candidates, LANES):
+        if candidates.size == 0 and n_candidates >= LANES:
+            group = min(start, n_candidates - LANES)
+            project_lanes(coordinates, group, center, scores, group)
         else:
-            for offset in range(length):
-                result[offset] = (result[offset] + weight * first[offset]) + weight_2 * second[offset]
-            a += 2
+            length = min(LANES, n_candidates - start)
+            _gather(coordinates, candidates, start, length, block)
+            project_lanes(block, 0, center, block[rank], 0)
+            for lane in range(length):
+                scores[start + lane] = block[rank, lane]
+
+
+@kernel
+def _gather(coordinates: Matrix, candidates: Items, start: int, length: int, block: Matrix) -> None:
+    """Copy the coordinates of some candidates, or of the last few items, side by side."""
+    for lane in range(length):
+        item = np.uint32(candidates[start + lane] if candidates.size > 0 else start + lane)  # unsigned: never counted from the end
+        for a in range(coordinates.shape[0]):
+            block[a, lane] = coordinates[a, item]
+    for lane in range(length, LANES):
+        for a in range(coordinates.shape[0]):
+            block[a, lane] = 0.0
+
+
+def project_lanes(coordinates: Matrix, start: int, weights: Vector, result: Vector, target: int) -> None:
+    """Result = Σ weights[a] · coordinates[a], in the order of a, for the LANES items from `start` on."""
+    for lane in range(LANES):
+        total = 0.0
+        for a in range(weights.size):
+            total += weights[a] * coordinates[a, start + lane]
+        result[target + lane] = total
+
+
+def score_lanes(
+    coordinates: Matrix, start: int, center: Vector, whitener: Matrix, radius: float, scores: Vector, means: Vector, target: int
+) -> None:
+    """Mean and optimistic score of the LANES items from `start` on; of the whitener, the lower triangle."""
+    for lane in range(LANES):
+        square = 0.0
+        for a in range(center.size):
+            projection = 0.0
+            for b in range(a + 1):
+                projection += whitener[a, b] * coordinates[b, start + lane]
+            square += projection * projection
+        mean = 0.0
+        for a in range(center.size):
+            mean += center[a] * coordinates[a, start + lane]
+        means[target + lane] = mean
+        scores[target + lane] = mean + radius * math.sqrt(square)
+
+
+@overload(project_lanes, jit_options=OPTIONS)
+def _compiled_project_lanes(coordinates, start, weights, result, target):  # type: ignore[no-untyped-def]
+    def compiled(coordinates, start, weights, result, target):  # type: ignore[no-untyped-def]
+        emit_projection(coordinates, start, weights, result, target)
+
+    return compiled
+
+
+@overload(score_lanes, jit_options=OPTIONS)
+def _compiled_score_lanes(coordinates, start, center, whitener, radius, scores, means, target):  # type: ignore[no-untyped-def]
+    def compiled(coordinates, start, center, whitener, radius, scores, means, target):  # type: ignore[no-untyped-def]
+        emit_scores(coordinates, start, center, whitener, radius, scores, means, target)
+
+    return compiled
 
 
 @kernel
 def best_position(scores: Vector, length: int) -> int:
     """The position of the largest of the first scores; of equals, the first."""
     best = 0
-    for position in range(1, length):
-        if scores[position] > scores[best]:
-            best = position
+    for start in range(0, length, BLOCK):
+        part = scores[start : min(start + BLOCK, length)]
+        n_better = 0
+        for position in range(part.size):
+            n_better += part[position] > scores[best]
+        if n_better > 0:  # rare, and the count above is quick: it has no branches
+            largest = scores[best]
+            for position in range(part.size):
+                score = part[position]
+                if score > largest:
+                    best = start + position
+                    largest = score
     return best
 
 
 def scoring_block(rank: int) -> Matrix:
-    return np.zeros((rank + 2, BLOCK))
+    """Room to gather the coordinates of a few items, and for their scores and means."""
+    return np.zeros((rank + 2, LANES))

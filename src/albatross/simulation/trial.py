@@ -15,7 +15,7 @@ from albatross.core.policy import Policy
 from albatross.core.recording import Recording
 from albatross.core.state import reserve
 from albatross.core.streams import stream
-from albatross.environments.world import arrivals, best_expected, expected_reward, offered, reaction, reaction_draws, retire_item, truth_of
+from albatross.environments.world import arrivals, best_expected, expected_reward, offer, reaction, reaction_draws, retire_item, truth_of
 from albatross.kernels.compiling import kernel, program
 from albatross.kernels.operations import Items, Slate, select, update
 from albatross.metrics.ndcg import NDCG, NO_RULER, Ruler, discounted_gain
@@ -70,7 +70,8 @@ def live(
     """Select, react, record, learn, once per arriving user."""
     for step in range(users.size):
         user = users[step]
-        candidates = offered(world, user)
+        start, stop = offer(world, user)
+        candidates = world.items[start:stop]
         position, _ = select(state, settings, scratch, user, candidates, slate, exploring)
         item = candidates[position] if candidates.size > 0 else position
         expected = expected_reward(world, user, position, item)

@@ -102,7 +102,7 @@ def _ranks(evidence: Evidence) -> Iterator[Verdict]:
     spreads = {rival: _relative_spread(list(by_rank.values())) for rival, by_rank in regrets.items()}
     for rival in (PTS, NMF):
         difference = _estimate(spreads[ALB] - spreads[rival])
-        claim = f"ALB's regret varies less with the rank than {_title(rival)}'s, as (max − min) / mean"
+        claim = f"ALB's regret varies less with rank than {_title(rival)}'s: (max − min) / mean"
         yield Verdict(claim, RANK_DATASET, _negative(difference), _said("difference", difference, 3))
     shrinking = _estimate(regrets[PTS][low] - regrets[PTS][high])
     yield Verdict(f"PTS is better at rank {low} than at rank {high}", RANK_DATASET, _negative(shrinking), _said("difference", shrinking))

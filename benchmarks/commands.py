@@ -1,0 +1,94 @@
+"""What a new process costs: imports, machine code compiled or loaded, and then the work."""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.measuring import Line, Quantity
+
+COMMAND = ("run", "--policy", "alb", "--dataset", "gaussian", "--horizon", "25000", "--seeds", "1")
+FIRST_TRIAL = """
+import time
+from albatross import simulate
+from albatross.environments.synthetic import Gaussian
+from albatross.policies.alb import ALB
+began = time.process_time()
+simulate(ALB(), Gaussian(), horizon=1)
+print(time.process_time() - began)
+"""
+
+
+def command() -> Iterator[Line]:
+    """What a person pays who types a command: once with nothing compiled, then always."""
+    with tempfile.TemporaryDirectory() as folder:
+        surroundings = Surroundings(Path(folder))
+        run = (sys.executable, "-X", "importtime", str(Path(sys.executable).with_name("albatross")), *COMMAND)
+        surroundings.call(*run)  # leaves bytecode behind
+        surroundings.forget_machine_code()
+        cold = surroundings.call(*run)
+        warm = [surroundings.call(*run) for _ in range(5)]
+    seconds = statistics.median(call.cpu_seconds for call in warm)
+    importing = statistics.median(call.import_share * call.cpu_seconds for call in warm)
+    whole = Quantity("warm", seconds)
+    yield Line("albatross run, 25,000 steps, one seed", whole, Quantity("cold", cold.cpu_seconds), "warm < 2 s", seconds < 2.0)
+    yield Line("of it, imports", Quantity("imports", importing), whole, "> 0.5", importing > 0.5 * seconds)
+
+
+def start_up() -> Iterator[Line]:
+    """What the first trial of a process costs before its first step."""
+    with tempfile.TemporaryDirectory() as folder:
+        surroundings = Surroundings(Path(folder))
+        first_trial = (sys.executable, "-c", FIRST_TRIAL)
+        surroundings.call(*first_trial)
+        surroundings.forget_machine_code()
+        cold = float(surroundings.call(*first_trial).output)
+        warm = statistics.median(float(surroundings.call(*first_trial).output) for _ in range(5))
+    yield Line("first trial in a process", Quantity("compile", cold), Quantity("load", warm))
+
+
+class Call(NamedTuple):
+    output: str
+    cpu_seconds: float
+    """User and system time of the process and its children."""
+    import_share: float
+    """Part of the time on the clock that was imports, where the interpreter was asked to tell."""
+
+
+class Surroundings:
+    """A place of its own for what processes leave behind: machine code and bytecode."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.variables = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        self.variables["PYTHONPYCACHEPREFIX"] = str(folder / "bytecode")
+        self.forget_machine_code()
+
+    def forget_machine_code(self) -> None:
+        self.variables["ALBATROSS_CACHE"] = tempfile.mkdtemp(dir=self.folder)
+
+    def call(self, *arguments: str) -> Call:
+        with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as messages:
+            began = time.perf_counter()
+            process = subprocess.Popen(arguments, env=self.variables, stdout=output, stderr=messages)
+            _, status, usage = os.wait4(process.pid, 0)
+            elapsed = time.perf_counter() - began
+            process.returncode = os.waitstatus_to_exitcode(status)
+            output.seek(0)
+            messages.seek(0)
+            if process.returncode != 0:
+                raise RuntimeError(f"{' '.join(arguments)} failed: {messages.read()}")
+            importing = sum(_import_seconds(line) for line in messages)
+            return Call(output.read(), usage.ru_utime + usage.ru_stime, importing / elapsed)
+
+
+def _import_seconds(line: str) -> float:
+    """The first number of a line like `import time:   123 |   456 | numpy` is microseconds without imports within the import."""
+    kind, _, numbers = line.partition("import time:")
+    own = numbers.partition("|")[0].strip()
+    return 1e-6 * int(own) if not kind and own.isdigit() else 0.0

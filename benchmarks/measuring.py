@@ -1,0 +1,49 @@
+"""What all benchmarks share: how time is taken, and what a line of the table is."""
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Something that was measured, in seconds."""
+
+    name: str
+    seconds: float
+
+    def __str__(self) -> str:
+        for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
+            if self.seconds * factor >= 1.0 or unit == "µs":
+                break
+        return f"{self.name} {self.seconds * factor:.3g} {unit}"
+
+
+@dataclass(frozen=True)
+class Line:
+    """Two quantities of one run, and what was hoped of them."""
+
+    what: str
+    one: Quantity
+    other: Quantity
+    target: str = "–"
+    met: bool | None = None
+    """None where there is no target."""
+
+    @property
+    def ratio(self) -> float:
+        return self.one.seconds / self.other.seconds
+
+
+def cpu_seconds(work: Callable[[], object]) -> float:
+    """Processor time rather than time on the clock: other processes may want the machine, too."""
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+def medians_in_turns(one: Callable[[int], float], other: Callable[[int], float], repetitions: int) -> tuple[float, float]:
+    """The medians of two measurements, taken in turns so that both see the same machine. Each is given the number of the repetition."""
+    pairs = [(one(repetition), other(repetition)) for repetition in range(repetitions)]
+    return statistics.median(pair[0] for pair in pairs), statistics.median(pair[1] for pair in pairs)

@@ -3,12 +3,14 @@
 import sys
 from collections.abc import Callable, Iterator
 
-from benchmarks import alb, commands, machine
+from benchmarks import alb, commands, machine, rivals
 from benchmarks.measuring import Line
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Line]]] = {
     "alb-step": alb.step,
     "alb-growth": alb.growth,
+    "pts-step": rivals.pts_step,
+    "nmf-trial": rivals.nmf_trial,
     "command": commands.command,
     "start-up": commands.start_up,
 }

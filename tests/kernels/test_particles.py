@@ -208,4 +208,4 @@ def test_interpreted_and_compiled_agree_bit_for_bit() -> None:
         version(sampling.factorize_all)(sums, ridges, factors, RANK)
         version(sampling.draw_all)(sums, factors, 0.3, np.random.default_rng(5), vectors)
         results.append(np.concatenate([factors, vectors]))
-    np.testing.assert_array_equal(*results)
+    np.testing.assert_array_equal(results[0], results[1])

@@ -14,6 +14,7 @@ from albatross.environments.synthetic import Gaussian, Synthetic, Uniform
 from albatross.kernels import particles as filtering
 from albatross.policies.pts import PTS
 from albatross.policies.pts_b import PTSB
+from benchmarks.pts_reference import BatchedNumpyPTS, NumpyPTS
 
 pytestmark = pytest.mark.xdist_group("pts")
 
@@ -59,7 +60,7 @@ class Transcription:
             points = np.cumsum(gaps)[:-1] / gaps.sum()
         else:
             points = (np.arange(count) + 1 - self.random.random()) / count
-        return np.searchsorted(np.cumsum(self.weights), points)
+        return np.asarray(np.searchsorted(np.cumsum(self.weights), points))
 
     def update(self, user: int, item: int, reward: float) -> None:
         density = []
@@ -273,6 +274,18 @@ def test_learning_goes_on_after_growth(policy: PTS | PTSB) -> None:
         slow.update(user, item, reward)
     np.testing.assert_allclose(whole_particles(agent.state)[0], slow.users, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(whole_particles(agent.state)[1], slow.items, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("yardstick", [NumpyPTS, BatchedNumpyPTS])
+def test_what_is_compared_for_speed_does_the_same(yardstick: type[NumpyPTS]) -> None:
+    policy = PTS(n_particles=7, rank=3, noise=0.3, user_scale=2.0, item_scale=0.5)
+    agent, slow = Agent(policy, N_USERS, N_ITEMS, seed=6), yardstick(policy, N_USERS, N_ITEMS, seed=6)
+    for user, item, reward in zip(*ratings(60), strict=True):
+        assert agent.select(int(user)).item == slow.select(user)
+        np.testing.assert_allclose(agent.slate.scores, slow.scores, rtol=1e-6, atol=1e-6)
+        agent.update(int(user), int(item), float(reward))
+        slow.update(user, item, reward)
+        np.testing.assert_allclose(whole_particles(agent.state)[1], slow.items, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("resampler", ["multinomial", "ess"])

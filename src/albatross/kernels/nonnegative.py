@@ -84,9 +84,10 @@ def fit_users(
             equations[:] = 0.0
             entry = pairs.first[start + row]
             while entry != NOTHING:
-                plays = float(pairs.plays[entry])
-                add_ratings(equations, space.products[pairs.items[entry]], n_products, plays, pairs.totals[entry] - shift * plays)
-                entry = pairs.following[entry]
+                here = np.uint32(entry)  # unsigned: never counted from the end
+                rated, plays, total = np.uint32(pairs.items[here]), float(pairs.plays[here]), pairs.totals[here]
+                entry = pairs.following[here]
+                add_ratings(equations, space.products[rated], n_products, plays, total - shift * plays)
         nonnegative_least_squares(space.user_equations[:n_rows], ridge, least, n_sweeps, user_factors.T, start, space.block)
 
 
@@ -100,9 +101,10 @@ def sum_items(pairs: Pairs, shift: float, user_factors: Matrix, space: Workspace
         write_products(user_factors, user, products)
         entry = pairs.first[user]
         while entry != NOTHING:
-            plays = float(pairs.plays[entry])
-            add_ratings(space.item_equations[pairs.items[entry]], products, n_products, plays, pairs.totals[entry] - shift * plays)
-            entry = pairs.following[entry]
+            here = np.uint32(entry)
+            item, plays, total = np.uint32(pairs.items[here]), float(pairs.plays[here]), pairs.totals[here]
+            entry = pairs.following[here]
+            add_ratings(space.item_equations[item], products, n_products, plays, total - shift * plays)
 
 
 @kernel

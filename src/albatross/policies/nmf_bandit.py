@@ -215,9 +215,12 @@ def choose_item(
     for position in range(n_candidates):
         slate.scores[position] = slate.means[position]
     best = best_position(slate.scores, n_candidates)
-    n_tickets = hand_out_tickets(state, scratch, user, candidates, n_candidates)
     exploring = exploring_probability(state, settings)
     chosen = best
+    if candidates.size == 0 and state.coin[0] >= exploring:  # most steps of most trials: nothing needs to be handed out
+        n_tickets, n_own = count_tickets(state, user, best)
+        return best, exploring * n_own / n_tickets + 1.0 - exploring
+    n_tickets = hand_out_tickets(state, scratch, user, candidates, n_candidates)
     if state.coin[0] < exploring:
         drawn = int(random.random() * n_tickets)
         chosen = 0
@@ -241,6 +244,19 @@ def estimate(state: State, user: int, candidates: Items, means: Vector) -> None:
         else:
             for position in range(means.size):
                 means[position] += weight * coordinate[position]
+
+
+@kernel
+def count_tickets(state: State, user: int, item: int) -> tuple[int, int]:
+    """How many tickets there are where the whole catalogue is offered, and how many of them this item has."""
+    n_tickets = 0
+    for other in range(state.shared.size):
+        n_tickets += 1 if state.shared[other] else 0
+    n_own = 1 if state.shared[item] else 0
+    for order in range(state.own.shape[1]):
+        n_tickets += 1 if state.own[user, order] != NOTHING else 0
+        n_own += 1 if state.own[user, order] == item else 0
+    return n_tickets, n_own
 
 
 @kernel

@@ -223,6 +223,8 @@ def test_kept_sums_do_not_drift(policy: Policy) -> None:
     assert agent.state.particles.updates.tolist() == [users.size - 1, 0]
     np.testing.assert_allclose(kept_sums(agent.state), summed_directly(agent.state), rtol=1e-8, atol=1e-8)
     agent.state.particles.item_sums[:] += 1e-3
+    if isinstance(policy, PTSB):
+        agent.state.square_norms[:] += 1e-3
     agent.replay(users[-1:], items[-1:], rewards[-1:])
     assert agent.state.particles.updates.tolist() == [users.size, users.size]
     np.testing.assert_allclose(kept_sums(agent.state), summed_directly(agent.state), rtol=1e-13, atol=1e-13)

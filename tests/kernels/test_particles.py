@@ -12,6 +12,7 @@ from scipy import stats
 from albatross.kernels import particles as filtering
 from albatross.kernels import sampling
 from albatross.kernels.compiling import program
+from albatross.kernels.slots import gather, scatter
 
 Array = NDArray[Any]
 SEEDS = st.integers(0, 10_000)
@@ -103,7 +104,7 @@ def read(particles: filtering.Particles) -> Array:
         (particles.item_factors, particles.item_slots, N_ITEMS),
     ):
         for index in range(number):
-            filtering.gather(factors, slots, particles.rows, index, vectors)
+            gather(factors, slots, particles.rows, index, vectors)
             found.append(vectors.T.copy())
     return np.stack(found, axis=1)
 
@@ -127,7 +128,7 @@ def test_offspring_are_copies_and_never_aliases(seed: int) -> None:
             (item, particles.item_factors, particles.item_slots, N_USERS + item),
         ):
             fresh = random.standard_normal((RANK, N_PARTICLES))
-            filtering.scatter(fresh, factors, slots, particles.rows, index)
+            scatter(fresh, factors, slots, particles.rows, index)
             copies[:, place] = fresh.T
         np.testing.assert_array_equal(read(particles), copies)
 

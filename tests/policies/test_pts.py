@@ -11,7 +11,7 @@ from albatross import Agent, checks, simulate
 from albatross.core.policy import Policy
 from albatross.core.streams import stream
 from albatross.environments.synthetic import Gaussian, Synthetic, Uniform
-from albatross.kernels import particles as filtering
+from albatross.kernels.alternating import REBUILD_INTERVAL, RESCUE_INTERVAL
 from albatross.policies.pts import PTS
 from albatross.policies.pts_b import PTSB
 from benchmarks.pts_reference import BatchedNumpyPTS, NumpyPTS
@@ -218,7 +218,7 @@ def test_weights_are_the_predictive_density_found_by_simulation() -> None:
 @pytest.mark.parametrize("policy", [PTS(n_particles=6, rank=3, resampler="multinomial"), PTSB(n_particles=6, rank=3)], ids=["pts", "pts-b"])
 def test_kept_sums_do_not_drift(policy: Policy) -> None:
     agent = Agent(policy, N_USERS, N_ITEMS)
-    users, items, rewards = ratings(filtering.REBUILD_INTERVAL)
+    users, items, rewards = ratings(REBUILD_INTERVAL)
     agent.replay(users[:-1], items[:-1], rewards[:-1])
     assert agent.state.particles.updates.tolist() == [users.size - 1, 0]
     np.testing.assert_allclose(kept_sums(agent.state), summed_directly(agent.state), rtol=1e-8, atol=1e-8)
@@ -234,7 +234,7 @@ def test_kept_sums_do_not_drift(policy: Policy) -> None:
 
 def test_spoiled_sums_are_rebuilt_at_once() -> None:
     agent = Agent(PTS(n_particles=6, rank=3), N_USERS, N_ITEMS)
-    n_ratings = filtering.RESCUE_INTERVAL
+    n_ratings = RESCUE_INTERVAL
     agent.replay(*ratings(n_ratings))
     agent.state.particles.item_sums[2] = -1.0
     agent.update(0, 2, 1.0)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from albatross.kernels.alternating import REBUILD_INTERVAL, RESCUE_INTERVAL
 from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import Matrix, Vector, add_outer, factorize, packed_size, solve_lower, solve_upper
 from albatross.kernels.operations import Items
@@ -31,17 +32,7 @@ from albatross.kernels.sampling import (
     normalize,
     pick,
 )
-
-Slots = NDArray[np.uint16]
-
-MOST_PARTICLES = 2**16 - 1
-"""A slot number takes two bytes: the tables of 30 particles of a small catalogue then fit in a second-level cache."""
-
-REBUILD_INTERVAL = 4096
-"""Updates between two rebuilds of the item sums, at least: exchanging terms leaves a rounding error behind each time."""
-
-RESCUE_INTERVAL = 256
-"""The same where a sum is no longer positive definite. Rewards so extreme that a fresh sum is not either must not cost a rebuild each."""
+from albatross.kernels.slots import Slots, gather, scatter
 
 
 class Model(NamedTuple):
@@ -334,21 +325,3 @@ def rebuild_sums(particles: Particles, work: Work) -> None:
         while entry != NOTHING:
             add_terms(particles.item_sums[pairs.items[entry]], work.vectors, float(pairs.plays[entry]), pairs.totals[entry])
             entry = pairs.following[entry]
-
-
-@kernel
-def gather(factors: NDArray[np.float64], slots: Slots, rows: Indices, index: int, vectors: Matrix) -> None:
-    """Read the vectors of one user or item, for each particle its own, into `vectors` of shape (rank, n_particles)."""
-    for d in range(vectors.shape[1]):
-        slot = slots[rows[d], index]
-        for a in range(vectors.shape[0]):
-            vectors[a, d] = factors[index, slot, a]
-
-
-@kernel
-def scatter(vectors: Matrix, factors: NDArray[np.float64], slots: Slots, rows: Indices, index: int) -> None:
-    """Write new vectors of one user or item, each particle's in the slot of its own number."""
-    for d in range(vectors.shape[1]):
-        slots[rows[d], index] = d
-        for a in range(vectors.shape[0]):
-            factors[index, d, a] = vectors[a, d]

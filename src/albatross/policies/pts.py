@@ -12,7 +12,6 @@ from albatross.core.policy import Policy
 from albatross.core.streams import Streams
 from albatross.kernels.operations import Items, Slate, implements, select, update
 from albatross.kernels.particles import (
-    MOST_PARTICLES,
     Model,
     Particles,
     Work,
@@ -24,6 +23,7 @@ from albatross.kernels.particles import (
 )
 from albatross.kernels.sampling import RESAMPLERS
 from albatross.kernels.scoring import best_position
+from albatross.kernels.slots import MOST_PARTICLES
 
 
 @dataclass(frozen=True)

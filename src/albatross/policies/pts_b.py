@@ -16,12 +16,10 @@ from albatross.kernels.linear import Vector
 from albatross.kernels.operations import Items, Slate, implements, select, update
 from albatross.kernels.pairs import NOTHING
 from albatross.kernels.particles import (
-    MOST_PARTICLES,
     Model,
     Particles,
     Work,
     follow_particle,
-    gather,
     learn_by_particles,
     new_particles,
     new_work,
@@ -29,6 +27,7 @@ from albatross.kernels.particles import (
 )
 from albatross.kernels.sampling import RESAMPLERS, inherit
 from albatross.kernels.scoring import best_position
+from albatross.kernels.slots import MOST_PARTICLES, gather
 
 
 @dataclass(frozen=True)

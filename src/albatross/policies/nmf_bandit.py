@@ -219,7 +219,7 @@ def choose_item(
     chosen = best
     if candidates.size == 0 and state.coin[0] >= exploring:  # most steps of most trials: nothing needs to be handed out
         n_tickets, n_own = count_tickets(state, user, best)
-        return best, exploring * n_own / n_tickets + 1.0 - exploring
+        return best, exploring * n_own / n_tickets + (1.0 - exploring)
     n_tickets = hand_out_tickets(state, scratch, user, candidates, n_candidates)
     if state.coin[0] < exploring:
         drawn = int(random.random() * n_tickets)

@@ -7,16 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from albatross import simulate
+from albatross import Agent, simulate
 from albatross.core.errors import InvalidInput
 from albatross.core.ratings import RatingTable
 from albatross.core.vocabulary import Vocabulary
 from albatross.environments.ratings import Ratings
 from albatross.environments.synthetic import Gaussian, Uniform
+from albatross.kernels.compiling import program
 from albatross.metrics.ndcg import NDCG, discounted_gain
 from albatross.policies.alb import ALB
 from albatross.policies.oracle import Oracle
 from albatross.policies.random import Random
+from albatross.simulation.trial import live
 
 rankings = st.lists(
     st.tuples(st.integers(-3, 3), st.floats(0, 10)),  # few different scores, so that ties are frequent
@@ -74,6 +76,18 @@ def test_ratings_are_shifted_to_the_bottom_of_the_scale_for_relevance_alone() ->
     right, wrong = 1.0, (1 / math.log2(3)) / 1.0
     assert set(np.round(recording.ndcg, 12)) == {right, round(wrong, 12)}
     assert set(recording.rewards) == {-10.0, 10.0}
+
+
+def test_every_kind_of_world_runs_the_same_machine_code() -> None:
+    for world in (
+        logged([[-10.0, 10.0]], low=-10),
+        logged([[1.0, 2.0]], low=None),
+        Uniform(n_users=2, n_items=3),
+        Gaussian(n_users=2, n_items=3),
+    ):
+        simulate(Random(), world, horizon=5, ndcg=None if isinstance(world, Gaussian) else NDCG())
+    state = Agent(Random(), 1, 1).state
+    assert len(program(live, type(state)).signatures) == 1  # type: ignore[attr-defined]
 
 
 def test_one_candidate_and_no_relevance_are_trivial_and_counted() -> None:

@@ -117,10 +117,10 @@ def new_world(
         ratings=ratings.copy(),
         best=np.full(n_users, np.nan),
         ideal=np.full(n_users, np.nan),
-        reaction=reaction,
-        spread=spread,
-        shift=shift,
-        repeats=repeats,
+        reaction=int(reaction),
+        spread=float(spread),  # a whole number would be another type, and compiled anew
+        shift=float(shift),
+        repeats=bool(repeats),
     )
 
 

@@ -53,7 +53,7 @@ def test_a_finished_study_runs_nothing_and_more_seeds_run_only_what_is_new(
 def test_show_and_export_need_no_second_run(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = ["--folder", str(tmp_path / "out")]
     assert main(["study", "show", str(file), *folder]) == 0
-    assert "0 of 2" in capsys.readouterr().out
+    assert "0/2" in capsys.readouterr().out
     assert main(["study", "run", str(file), *folder, "--jobs", "1"]) == 0
     for name in ("table.parquet", "table.csv"):
         assert main(["study", "export", str(file), str(tmp_path / name), *folder]) == 0

@@ -15,7 +15,7 @@ from albatross.core.errors import InvalidInput
 from albatross.core.streams import stream
 from albatross.studies.execution import available_cores, execute
 from albatross.studies.journal import RESULTS, TIMINGS, Journal
-from albatross.studies.plan import Study, read_study
+from albatross.studies.plan import Cell, Study, read_study
 from albatross.studies.statistics import mean_over_seeds
 from albatross.studies.trials import Trial
 
@@ -107,25 +107,30 @@ def _folder(file: Path, folder: Path | None) -> Path:
 
 
 def _show(planned: Study, journal: Journal) -> None:
+    """A block of lines per data set, a line per policy."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    table.add_column("data set")
     table.add_column("policy", overflow="fold")
     headings = ["seeds", "regret", "95 % interval", *(["NDCG"] if planned.ndcg else []), "s/trial"]
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
-    for cell in planned.cells:
-        trials = [Trial(cell.policy, cell.environment, planned.horizon, seed, planned.ndcg, cell.dataset) for seed in planned.seeds]
-        results = [journal[trial] for trial in trials if trial in journal]
-        row = [cell.dataset, label(cell.policy), f"{len(results)} of {len(trials)}"]
-        if not results:
-            table.add_row(*row, *["–"] * (len(headings) - 1))
-            continue
-        regret = mean_over_seeds([result.regret[-1] for result in results], stream(0, "bootstrap"))
-        interval = "–" if np.isnan(regret.low) else f"{regret.low:,.0f} – {regret.high:,.0f}"
-        ndcg = [f"{np.mean([result.ndcg[-1] for result in results]):.4f}"] if planned.ndcg else []
-        seconds = np.mean([result.seconds for result in results])
-        table.add_row(*row, f"{regret.mean:,.0f}", interval, *ndcg, f"{seconds:.2f}")
+    for dataset in dict.fromkeys(cell.dataset for cell in planned.cells):
+        table.add_row(dataset, *[""] * len(headings), style="bold")
+        for cell in planned.cells:
+            if cell.dataset == dataset:
+                table.add_row(f"  {label(cell.policy)}", *_row(planned, cell, journal))
     console = Console(highlight=False)
     protocols = sorted({trial.protocol() for trial in planned.trials()})
-    console.print(f"{planned.title}: {planned.horizon:,} steps; {'; '.join(protocols)}", markup=False)
+    console.print(f"{planned.title}: {planned.horizon:,} steps {'; '.join(protocols)}", markup=False)
     console.print(table)
+
+
+def _row(planned: Study, cell: Cell, journal: Journal) -> list[str]:
+    trials = [Trial(cell.policy, cell.environment, planned.horizon, seed, planned.ndcg, cell.dataset) for seed in planned.seeds]
+    results = [journal[trial] for trial in trials if trial in journal]
+    done = f"{len(results)}/{len(trials)}"
+    if not results:
+        return [done, *["–"] * (4 if planned.ndcg else 3)]
+    regret = mean_over_seeds([result.regret[-1] for result in results], stream(0, "bootstrap"))
+    interval = "–" if np.isnan(regret.low) else f"{regret.low:,.0f} – {regret.high:,.0f}"
+    ndcg = [f"{np.mean([result.ndcg[-1] for result in results]):.4f}"] if planned.ndcg else []
+    return [done, f"{regret.mean:,.0f}", interval, *ndcg, f"{np.mean([result.seconds for result in results]):.2f}"]

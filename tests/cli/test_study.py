@@ -1,12 +1,16 @@
 """`albatross study`, run, stopped, resumed and extended."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
 
 from albatross.cli import main
+from albatross.studies.execution import execute
 from albatross.studies.journal import JOURNAL, RESULTS
+from albatross.studies.trials import Result
 
 STUDY = """
 horizon = 60
@@ -68,3 +72,21 @@ def test_a_bad_study_is_refused_with_a_sentence(tmp_path: Path, capsys: pytest.C
     path.write_text(STUDY.format(seeds=2).replace("random", "rndom"))
     assert main(["study", "run", str(path)]) == 2
     assert "Did you mean 'random'" in capsys.readouterr().err
+
+
+def test_an_interrupted_study_keeps_what_is_finished(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["study", "run", str(file), "--folder", str(tmp_path / "out"), "--jobs", "1"]
+
+    def interrupted(*arguments: Any) -> Iterator[tuple[int, Result]]:
+        yield next(execute(*arguments))
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as during:
+        during.setattr("albatross.cli.study.execute", interrupted)
+        assert main(command) == 130
+    assert "1 of 6 trials are finished and kept" in capsys.readouterr().err
+    assert main(command) == 0
+    assert "1 of 6 trials are finished already" in capsys.readouterr().out
+    assert len((tmp_path / "out" / JOURNAL).read_bytes().splitlines()) == 6

@@ -1,6 +1,7 @@
 """`albatross study`: many trials from one file, interrupted and resumed at will."""
 
 import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -97,6 +98,10 @@ def finish(studies: Sequence[Study], journal: Journal, engine: str = "local", jo
         with progress_bar(sum(trial.horizon for trial in missing)) as progress:
             for position, result in execute(missing, available_cores() if jobs is None else jobs, progress, engine):
                 journal.add(missing[position], result)
+    except KeyboardInterrupt:
+        finished = sum(trial in journal for trial in trials)
+        print(f"{finished:,} of {len(trials):,} trials are finished and kept; the same command goes on from there.", file=sys.stderr)
+        raise
     finally:
         if any(trial in journal for trial in trials):
             journal.write_parquet(trials)

@@ -98,16 +98,22 @@ def score_lanes(
         scores[target + lane] = mean + radius * math.sqrt(square)
 
 
-@overload(project_lanes, jit_options=OPTIONS)
+@overload(project_lanes, jit_options=OPTIONS, strict=False)
 def _compiled_project_lanes(coordinates, start, weights, result, target):  # type: ignore[no-untyped-def]
+    if coordinates.layout != "C":  # a single item, or vectors of length one: Numba cannot tell rows from columns
+        return project_lanes
+
     def compiled(coordinates, start, weights, result, target):  # type: ignore[no-untyped-def]
         emit_projection(coordinates, start, weights, result, target)
 
     return compiled
 
 
-@overload(score_lanes, jit_options=OPTIONS)
+@overload(score_lanes, jit_options=OPTIONS, strict=False)
 def _compiled_score_lanes(coordinates, start, center, whitener, radius, scores, means, target):  # type: ignore[no-untyped-def]
+    if coordinates.layout != "C":
+        return score_lanes
+
     def compiled(coordinates, start, center, whitener, radius, scores, means, target):  # type: ignore[no-untyped-def]
         emit_scores(coordinates, start, center, whitener, radius, scores, means, target)
 

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
-from albatross.studies.statistics import mean_over_seeds
+from albatross.studies.statistics import bootstrap, interquartile_mean, mean_over_seeds, paired_difference, probability_of_improvement
 
 
 def random() -> np.random.Generator:
@@ -48,3 +49,36 @@ def test_one_seed_says_nothing_of_others() -> None:
 def test_the_same_generator_gives_the_same_interval() -> None:
     values = [1.0, 5.0, 2.0]
     assert mean_over_seeds(values, random()) == mean_over_seeds(values, random())
+
+
+def test_stratified_intervals_cover_what_they_should() -> None:
+    """Of the mean over two groups with different means: 95 % intervals of 20 + 20 values miss it now and then, not often."""
+    random = np.random.default_rng(1)
+    covered = 0
+    for _ in range(200):
+        groups = [random.normal(0.0, 1.0, 20), random.normal(10.0, 2.0, 20)]
+        found = bootstrap(lambda strata: float(np.mean([group.mean() for group in strata])), groups, random, n_resamples=300)
+        covered += bool(found.low <= 5.0 <= found.high)
+    assert 176 <= covered <= 198
+
+
+def test_the_interquartile_mean_forgets_the_ends() -> None:
+    values = np.arange(100.0)
+    values[-1] = 1e9
+    found = interquartile_mean([values], np.random.default_rng(0))
+    assert found.mean == 49.5
+    assert 35 < found.low < 49.5 < found.high < 65
+
+
+def test_the_probability_of_improvement_is_that_of_the_distributions() -> None:
+    random = np.random.default_rng(2)
+    found = probability_of_improvement(random.normal(0.0, 1.0, 400), random.normal(1.0, 1.0, 400), random)
+    assert found.low < norm.cdf(1 / np.sqrt(2)) < found.high
+    assert probability_of_improvement([1.0], [1.0], random).mean == 0.5
+
+
+def test_pairing_removes_what_both_share() -> None:
+    random = np.random.default_rng(3)
+    luck = random.normal(0.0, 100.0, 30)
+    found = paired_difference(luck + random.normal(-1.0, 0.1, 30), luck, random)
+    assert -1.1 < found.low < found.high < -0.9

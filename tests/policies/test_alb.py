@@ -73,11 +73,11 @@ def test_every_step_is_that_of_algorithm_1(policy: ALB, binary: bool, restricted
 
 def extended(arrays: Any) -> Any:
     """A tuple of arrays with every float replaced by a number of extended precision."""
-    changed = (
-        extended(value) if isinstance(value, tuple) else value.astype(object) + mpmath.mpf(0) if value.dtype.kind == "f" else value.copy()
-        for value in arrays
-    )
-    return type(arrays)(*changed)
+    if isinstance(arrays, tuple):
+        return type(arrays)(*map(extended, arrays))
+    if isinstance(arrays, bool):
+        return arrays
+    return arrays.astype(object) + mpmath.mpf(0) if arrays.dtype.kind == "f" else arrays.copy()
 
 
 @pytest.mark.parametrize(("rank", "n_offered"), [(3, 10), (2, 6), (1, 10)], ids=["all items", "restricted", "rank one"])

@@ -82,7 +82,7 @@ class Agent:
     def select(self, user: int, candidates: Sequence[int] | NDArray[Any] | None = None) -> Choice:
         """The item to show this user, among the candidates or all items. Changes nothing that was learned."""
         offered = ALL_ITEMS if candidates is None else self._candidates(candidates)
-        position, propensity = self._choose(user, offered)
+        position, propensity = self._choose(user, offered, self.slate._replace(whole=False))
         return self._choice(position, offered, propensity)
 
     def recommend(self, user: int, n: int, candidates: Sequence[int] | NDArray[Any] | None = None) -> list[Choice]:
@@ -92,7 +92,7 @@ class Agent:
         check_whole("n", n, 1)
         if n > n_candidates:
             raise InvalidInput(f"n is {n}; accepted: at most the number of candidates, {n_candidates}")
-        self._choose(user, offered)
+        self._choose(user, offered, self.slate)
         scores = self.slate.scores[:n_candidates]
         least = np.partition(scores, n_candidates - n)[n_candidates - n]
         better = np.flatnonzero(scores > least)
@@ -176,10 +176,10 @@ class Agent:
         agent.exploring.bit_generator.state, agent.learning.bit_generator.state = streams
         return agent
 
-    def _choose(self, user: int, offered: Items) -> tuple[int, float]:
+    def _choose(self, user: int, offered: Items, slate: Slate) -> tuple[int, float]:
         user = self._within("user", user, self.n_users)
         entry = program(choose, type(self.state))
-        chosen: tuple[int, float] = entry(self.state, self.settings, self.scratch, user, offered, self.slate, self.exploring)
+        chosen: tuple[int, float] = entry(self.state, self.settings, self.scratch, user, offered, slate, self.exploring)
         return chosen
 
     def _choice(self, position: int, offered: Items, propensity: float) -> Choice:

@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from albatross.kernels.catalogue import Catalogue, best_item, moved, new_catalogue
 from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import (
     Matrix,
     Vector,
     add_outer,
     factorize,
+    invert_lower,
     log_determinant,
     norm,
     packed_size,
@@ -24,8 +26,9 @@ from albatross.kernels.linear import (
     solve_upper,
     unpack,
 )
+from albatross.kernels.operations import Items, Slate
 from albatross.kernels.pairs import NOTHING, remember
-from albatross.kernels.scoring import scoring_block
+from albatross.kernels.scoring import best_position, optimistic_scores, scoring_block
 
 REBUILD_INTERVAL = 4096
 """Updates between two rebuilds of the item sums, at least: exchanging terms leaves a rounding error behind each time."""
@@ -52,9 +55,10 @@ class Ellipsoid(NamedTuple):
     change: Vector
     packed_change: Vector
     block: Matrix
+    catalogue: Catalogue
 
 
-def no_ellipsoid(rank: int) -> Ellipsoid:
+def no_ellipsoid(rank: int, n_items: int) -> Ellipsoid:
     return Ellipsoid(
         current=np.full(2, -1),
         gram=np.zeros((rank, rank)),
@@ -66,6 +70,7 @@ def no_ellipsoid(rank: int) -> Ellipsoid:
         change=np.zeros(rank),
         packed_change=np.zeros(packed_size(rank)),
         block=scoring_block(rank),
+        catalogue=new_catalogue(n_items, rank),
     )
 
 
@@ -100,6 +105,25 @@ def place_user(state: Any, settings: Any, scratch: Ellipsoid, user: int) -> None
     scratch.radius[0] = settings.noise * width + math.sqrt(settings.user_ridge) * settings.norm_bound
     scratch.current[0] = user
     scratch.current[1] = state.updates[0]
+
+
+@kernel
+def most_promising(state: Any, scratch: Ellipsoid, candidates: Items, slate: Slate) -> int:
+    """The position of the candidate with the most optimistic score, for the user who was placed last."""
+    items, center, whitener, radius = state.item_factors, scratch.center, scratch.whitener, scratch.radius[0]
+    invert_lower(scratch.factor, whitener)
+    if is_searched(scratch, candidates, slate):
+        item, score, mean = best_item(scratch.catalogue, items, state.updates[0], center, whitener, radius)
+        slate.scores[item], slate.means[item] = score, mean
+        return item
+    optimistic_scores(items, candidates, center, whitener, radius, scratch.block, slate.scores, slate.means)
+    return best_position(slate.scores, candidates.size if candidates.size > 0 else items.shape[0])
+
+
+@kernel
+def is_searched(scratch: Ellipsoid, candidates: Items, slate: Slate) -> bool:
+    """Whether the best of a large catalogue is wanted and nothing else, so that most of it need not be looked at."""
+    return candidates.size == 0 and not slate.whole and scratch.catalogue.places.size > 0
 
 
 @kernel
@@ -155,6 +179,7 @@ def add_rating(state: Any, settings: Any, scratch: Ellipsoid, user: int, item: i
     if not refit_item(state, settings, scratch, item) and age >= RESCUE_INTERVAL:
         rebuild_items(state)
         refit_item(state, settings, scratch, item)
+    moved(scratch.catalogue, state.item_factors, state.updates[0], item)
 
 
 @kernel

@@ -29,6 +29,8 @@ class Slate(NamedTuple):
     """What the decision ranks by; score = mean + bonus."""
     means: NDArray[np.float64]
     """What the policy expects."""
+    whole: bool = True
+    """Whether all of this is wanted; if not, a policy need only say it of the candidate it chose."""
 
 
 _implementations: dict[Callable[..., Any], dict[type, Callable[..., Any]]] = {}

@@ -11,12 +11,13 @@ from albatross.core.environment import Truth
 from albatross.core.parameters import parameter
 from albatross.core.policy import Policy
 from albatross.core.streams import Streams
-from albatross.kernels.alternating import Ellipsoid, add_rating, move_user, no_ellipsoid, place_user
+from albatross.kernels.alternating import Ellipsoid, add_rating, is_searched, most_promising, move_user, no_ellipsoid, place_user
+from albatross.kernels.catalogue import best_item
 from albatross.kernels.compiling import kernel
-from albatross.kernels.linear import Matrix, Vector, invert_lower, packed_size, solve_lower, solve_upper
+from albatross.kernels.linear import Matrix, Vector, dot, packed_size, solve_lower, solve_upper
 from albatross.kernels.operations import Items, Slate, implements, select, update
 from albatross.kernels.pairs import Pairs, no_pairs
-from albatross.kernels.scoring import best_position, optimistic_scores, plain_scores
+from albatross.kernels.scoring import best_position, plain_scores
 
 NEVER_SWITCHED = -1.0
 
@@ -89,7 +90,7 @@ class ALBRS(Policy):
         )
 
     def scratch(self, n_users: int, n_items: int) -> Ellipsoid:
-        return no_ellipsoid(self.rank)
+        return no_ellipsoid(self.rank, n_items)
 
 
 class Settings(NamedTuple):
@@ -130,16 +131,18 @@ def is_due(state: State, settings: Settings, user: int) -> bool:
 def choose_item(
     state: State, settings: Settings, scratch: Ellipsoid, user: int, candidates: Items, slate: Slate, random: np.random.Generator
 ) -> tuple[int, float]:
-    items, scores, means = state.item_factors, slate.scores, slate.means
     if is_due(state, settings, user):
         place_user(state, settings, scratch, user)
-        invert_lower(scratch.factor, scratch.whitener)
-        optimistic_scores(items, candidates, scratch.center, scratch.whitener, scratch.radius[0], scratch.block, scores, means)
-    else:
-        plain_scores(items, candidates, state.user_factors[user], scratch.block, scores)
-        plain_scores(items, candidates, state.user_centers[user], scratch.block, means)
-    n_candidates = candidates.size if candidates.size > 0 else items.shape[0]
-    return best_position(scores, n_candidates), 1.0
+        return most_promising(state, scratch, candidates, slate), 1.0
+    items, vector, center = state.item_factors, state.user_factors[user], state.user_centers[user]
+    if is_searched(scratch, candidates, slate):
+        scratch.whitener[:] = 0.0
+        item, score, _ = best_item(scratch.catalogue, items, state.updates[0], vector, scratch.whitener, 0.0)
+        slate.scores[item], slate.means[item] = score, dot(center, items[item])
+        return item, 1.0
+    plain_scores(items, candidates, vector, scratch.block, slate.scores)
+    plain_scores(items, candidates, center, scratch.block, slate.means)
+    return best_position(slate.scores, candidates.size if candidates.size > 0 else items.shape[0]), 1.0
 
 
 @implements(update, State)

@@ -116,6 +116,7 @@ def simulate(
     agent = Agent(policy, environment.n_users, environment.n_items, seed, truth_of(world) if policy.privileged else None)
     users = arrivals(world, stream(seed, "arrivals"), horizon)
     moods = stream(seed, "reactions")
+    slate = agent.slate._replace(whole=ndcg is not None)
     ruler = NO_RULER if ndcg is None else ndcg.ruler(environment.n_items)
     measured = 0 if ndcg is None else horizon
     steps, rankings = np.empty(horizon), np.empty(measured)
@@ -126,7 +127,7 @@ def simulate(
         stop = min(start + CHUNK, horizon)
         draws = reaction_draws(world, moods, stop - start)
         agent.state = reserve(agent.state, stop - start)
-        before = (agent.state, agent.settings, agent.scratch, world, agent.slate)
+        before = (agent.state, agent.settings, agent.scratch, world, slate)
         after = (ruler, agent.exploring, agent.learning)
         if start == 0:  # no steps: nothing happens but that the code is compiled or loaded, which is not the policy's time
             entry(*before, users[:0], draws[:0], whole.part(0, 0), *after)

@@ -1,0 +1,301 @@
+"""A large catalogue, arranged so that the best item is found without looking at all of them, and is exactly the best.
+
+Items stand in blocks of neighbours. An optimistic score is a convex function of the item's vector, and with |μ| + c |V^−½| as its
+*slope* it changes by no more than slope × distance. So no item of a block promises more than
+
+    score(center of the block) + slope × radius of the block        or        slope × largest norm in the block
+
+and a block whose bound lies below the best score found so far is left out. Blocks are cut by norm first, because that is what makes
+strangers promising, and then by coordinates. An item whose vector has changed moves to a few *loose* blocks, which are always looked at;
+when those are full everything is arranged anew. All this is scratch: it is made from the item vectors whenever it is missing.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from albatross.kernels.compiling import kernel
+from albatross.kernels.lanes import LANES
+from albatross.kernels.linear import Matrix, Vector, norm
+from albatross.kernels.scoring import score_lanes
+
+SEARCHED_FROM = 32_768
+"""The size of a catalogue from which arranging it is worth the while."""
+
+BLOCK = 128
+BAND = 32 * BLOCK
+"""Items cut by norm alone are this many: fewer would leave too little to cut by coordinates, more would mix norms."""
+
+LOOSE_SHARE = 12.0
+"""Loose items per square root of the catalogue. Arranging costs about 160 times as much per item as looking at one: this balances them."""
+
+SAMPLE = 64
+"""Items looked at to choose the coordinate a range is cut by."""
+
+SQUARINGS = 5
+"""tr(Mᵖ)^(1/p) bounds the largest eigenvalue of M from above; with p = 2⁵ it is at most a tenth too large, at rank 32."""
+
+SAFETY = 1e-12
+"""Rounding may lift a score above its bound by much less than this part of slope × norm."""
+
+NOBODY = -1
+"""No item stands here."""
+
+NEVER = -1
+"""No update has this number."""
+
+
+class Catalogue(NamedTuple):
+    current: NDArray[np.int64]
+    """The number of updates the arrangement knows of, and how many items are loose."""
+    vectors: NDArray[np.float64]
+    """(n_places / LANES, rank, LANES): one coordinate of neighbours side by side, and what is looked at together in one piece."""
+    items: NDArray[np.int32]
+    """Which item stands at each place: block after block, the loose ones last."""
+    places: NDArray[np.int32]
+    """Where each item stands."""
+    keys: Vector
+    """While arranging: what the items are cut by."""
+    ranges: NDArray[np.int64]
+    """While arranging: what is still to be cut."""
+    centers: Matrix
+    """(rank, n_blocks)"""
+    radii: Vector
+    norms: Vector
+    """Per block, the largest norm."""
+    highest: Vector
+    """Per group of LANES blocks, the largest norm."""
+    results: Matrix
+    """Room for the scores and means of a block, and of the centers of a group."""
+    powers: NDArray[np.float64]
+    """Room for two matrices."""
+
+
+def new_catalogue(n_items: int, rank: int) -> Catalogue:
+    """A catalogue not arranged yet; without any room if it is so small that all items may as well be looked at."""
+    searched = n_items >= SEARCHED_FROM
+    n_places = n_items if searched else 0
+    n_groups = -(-n_places // (BLOCK * LANES))
+    n_loose = math.ceil(LOOSE_SHARE * math.sqrt(n_places) / BLOCK)
+    n_blocks = -(-n_places // BLOCK) + n_loose
+    return Catalogue(
+        current=np.array([NEVER, 0]),
+        vectors=np.zeros((n_blocks * BLOCK // LANES, rank, LANES)),
+        items=np.full(n_blocks * BLOCK, NOBODY, np.int32),
+        places=np.zeros(n_places, np.int32),
+        keys=np.zeros(n_places),
+        ranges=np.zeros(128, np.int64),
+        centers=np.zeros((rank, n_groups * LANES)),
+        radii=np.zeros(n_groups * LANES),
+        norms=np.zeros(n_groups * LANES),
+        highest=np.zeros(n_groups),
+        results=np.zeros((4, BLOCK)),
+        powers=np.zeros((2, rank, rank)),
+    )
+
+
+@kernel
+def best_item(
+    catalogue: Catalogue, item_factors: Matrix, updates: int, center: Vector, whitener: Matrix, radius: float
+) -> tuple[int, float, float]:
+    """The item with the largest ⟨center, item⟩ + radius · |whitener · item|, of equals the first, with its score and mean.
+
+    `updates` counts the changes of the item vectors; of every one that `moved` was not told, everything is arranged anew.
+    """
+    if catalogue.current[0] != updates:
+        arrange(catalogue, item_factors)
+        catalogue.current[0] = updates
+    slope = norm(center) + radius * largest_stretch(whitener, catalogue.powers)
+    bounds, means = catalogue.results[2], catalogue.results[3]
+    n_fixed = -(-catalogue.places.size // BLOCK)
+    best = (NOBODY, -math.inf, 0.0)
+    for loose in range(-(-catalogue.current[1] // BLOCK)):
+        best = _better_in_block(catalogue, n_fixed + loose, center, whitener, radius, best)
+    for group in range(catalogue.highest.size):
+        if slope * catalogue.highest[group] * (1.0 + SAFETY) < best[1]:
+            continue
+        first = group * LANES
+        score_lanes(catalogue.centers, first, center, whitener, radius, bounds, means, 0)
+        for lane in range(min(LANES, n_fixed - first)):
+            farthest = slope * catalogue.norms[first + lane]
+            bound = min(bounds[lane] + slope * catalogue.radii[first + lane], farthest) + SAFETY * farthest
+            if not bound < best[1]:
+                best = _better_in_block(catalogue, first + lane, center, whitener, radius, best)
+    return best
+
+
+@kernel
+def _better_in_block(
+    catalogue: Catalogue, block: int, center: Vector, whitener: Matrix, radius: float, best: tuple[int, float, float]
+) -> tuple[int, float, float]:
+    scores, means = catalogue.results[0], catalogue.results[1]
+    for start in range(0, BLOCK, LANES):
+        score_lanes(catalogue.vectors[(block * BLOCK + start) // LANES], 0, center, whitener, radius, scores, means, start)
+    best_number, best_score, best_mean = best
+    n_better = 0
+    for lane in range(BLOCK):
+        n_better += scores[lane] >= best_score
+    if n_better > 0:  # rare, and the count above is quick: it has no branches
+        for lane in range(BLOCK):
+            item = catalogue.items[block * BLOCK + lane]
+            if item != NOBODY and (scores[lane] > best_score or (scores[lane] == best_score and item < best_number)):
+                best_number, best_score, best_mean = int(item), scores[lane], means[lane]
+    return best_number, best_score, best_mean
+
+
+@kernel
+def moved(catalogue: Catalogue, item_factors: Matrix, updates: int, item: int) -> None:
+    """Take note that update number `updates` has changed the vector of this item and of no other."""
+    if catalogue.places.size == 0 or catalogue.current[0] != updates - 1:
+        return
+    n_fixed = -(-catalogue.places.size // BLOCK)
+    place = catalogue.places[item]
+    if place < n_fixed * BLOCK:
+        catalogue.items[place] = NOBODY
+        place = n_fixed * BLOCK + catalogue.current[1]
+        if place == catalogue.items.size:
+            catalogue.current[0] = NEVER
+            return
+        catalogue.current[1] += 1
+        catalogue.items[place] = item
+        catalogue.places[item] = place
+    for a in range(item_factors.shape[1]):
+        catalogue.vectors[place // LANES, a, place % LANES] = item_factors[item, a]
+    catalogue.current[0] = updates
+
+
+@kernel
+def largest_stretch(whitener: Matrix, powers: NDArray[np.float64]) -> float:
+    """At least the largest |whitener · x| over all x of norm 1, and hardly more."""
+    power, square = powers[0], powers[1]
+    rank = whitener.shape[0]
+    for a in range(rank):
+        for b in range(rank):
+            power[a, b] = 0.0
+            for c in range(min(a, b) + 1):
+                power[a, b] += whitener[a, c] * whitener[b, c]
+    logarithm = 0.0
+    for squaring in range(SQUARINGS + 1):
+        trace = 0.0
+        for a in range(rank):
+            trace += power[a, a]
+        if not 0.0 < trace < math.inf:
+            return trace
+        logarithm += math.log(trace) / 2.0**squaring
+        for a in range(rank):
+            for b in range(rank):
+                power[a, b] /= trace
+        if squaring < SQUARINGS:
+            for a in range(rank):
+                for b in range(rank):
+                    square[a, b] = 0.0
+                    for c in range(rank):
+                        square[a, b] += power[a, c] * power[c, b]
+            power, square = square, power
+    return math.exp(0.5 * logarithm) * (1.0 + SAFETY)
+
+
+@kernel
+def arrange(catalogue: Catalogue, item_factors: Matrix) -> None:
+    """Put every item into a block of its neighbours, and measure the blocks."""
+    n_items, rank = item_factors.shape
+    items, places, keys, ranges = catalogue.items, catalogue.places, catalogue.keys, catalogue.ranges
+    items[:] = NOBODY
+    for item in range(n_items):
+        items[item] = item
+        keys[item] = 0.0
+        for a in range(rank):
+            keys[item] -= item_factors[item, a] * item_factors[item, a]
+    n_ranges = 1
+    ranges[0], ranges[1] = 0, n_items
+    while n_ranges > 0:
+        n_ranges -= 1
+        start, stop = ranges[2 * n_ranges], ranges[2 * n_ranges + 1]
+        if stop - start <= BLOCK:
+            continue
+        part = BAND if stop - start > BAND else BLOCK
+        if part == BLOCK:
+            _take_widest_coordinate(item_factors, items, keys, start, stop)
+        middle = start + part * (-(-(stop - start) // part) // 2)
+        _cut(keys, items, start, stop, middle)
+        ranges[2 * n_ranges], ranges[2 * n_ranges + 1] = start, middle
+        ranges[2 * n_ranges + 2], ranges[2 * n_ranges + 3] = middle, stop
+        n_ranges += 2
+    for place in range(n_items):
+        item = items[place]
+        places[item] = place
+        for a in range(rank):
+            catalogue.vectors[place // LANES, a, place % LANES] = item_factors[item, a]
+    catalogue.current[1] = 0
+    _measure_blocks(catalogue, item_factors)
+
+
+@kernel
+def _take_widest_coordinate(item_factors: Matrix, items: NDArray[np.int32], keys: Vector, start: int, stop: int) -> None:
+    """The keys of a range become the coordinate in which its items seem to differ most."""
+    widest, extent = 0, -1.0
+    for a in range(item_factors.shape[1]):
+        low, high = math.inf, -math.inf
+        for place in range(start, stop, max((stop - start) // SAMPLE, 1)):
+            value = item_factors[items[place], a]
+            if value < low:
+                low = value
+            if value > high:
+                high = value
+        if high - low > extent:
+            widest, extent = a, high - low
+    for place in range(start, stop):
+        keys[place] = item_factors[items[place], widest]
+
+
+@kernel
+def _cut(keys: Vector, items: NDArray[np.int32], start: int, stop: int, middle: int) -> None:
+    """Exchange places until no key before `middle` is larger than one from there on (Hoare's selection)."""
+    left, right = start, stop - 1
+    while left < right:
+        first, second, third = keys[left], keys[(left + right) // 2], keys[right]
+        pivot = max(min(first, second), min(max(first, second), third))
+        low, high = left, right
+        while low <= high:
+            while keys[low] < pivot:
+                low += 1
+            while keys[high] > pivot:
+                high -= 1
+            if low <= high:
+                keys[low], keys[high] = keys[high], keys[low]
+                items[low], items[high] = items[high], items[low]
+                low += 1
+                high -= 1
+        if middle <= high:
+            right = high
+        elif middle >= low:
+            left = low
+        else:
+            return
+
+
+@kernel
+def _measure_blocks(catalogue: Catalogue, item_factors: Matrix) -> None:
+    n_items, rank = item_factors.shape
+    centers = catalogue.centers
+    catalogue.highest[:] = 0.0
+    for block in range(-(-n_items // BLOCK)):
+        members = catalogue.items[block * BLOCK : min((block + 1) * BLOCK, n_items)]
+        for a in range(rank):
+            low, high = math.inf, -math.inf
+            for item in members:
+                low, high = min(low, item_factors[item, a]), max(high, item_factors[item, a])
+            centers[a, block] = 0.5 * (low + high)
+        farthest, longest = 0.0, 0.0
+        for item in members:
+            distance, square = 0.0, 0.0
+            for a in range(rank):
+                difference = item_factors[item, a] - centers[a, block]
+                distance += difference * difference
+                square += item_factors[item, a] * item_factors[item, a]
+            farthest, longest = max(farthest, distance), max(longest, square)
+        catalogue.radii[block] = math.sqrt(farthest)
+        catalogue.norms[block] = math.sqrt(longest)
+        catalogue.highest[block // LANES] = max(catalogue.highest[block // LANES], catalogue.norms[block])

@@ -25,6 +25,9 @@ class World(NamedTuple):
     items: Items
     ratings: NDArray[np.float64]
     """Beside `items`, where the ratings are logged."""
+    offers: NDArray[np.int64]
+    """Where candidates are drawn anew for every arrival, into `items`: per item the number of the last offer it was part of, and at
+    the end how many offers there were. Otherwise empty."""
     best: NDArray[np.float64]
     """Per user the mean of the best item they may be shown, once it has been asked for; not a number before."""
     ideal: NDArray[np.float64]

@@ -23,7 +23,7 @@ class Synthetic(Recipe):
     n_items: int = parameter(200, "number of items (m)", at_least=1)
     rank: int = parameter(5, "length of the true vectors (k)", at_least=1)
     candidates: int | None = parameter(None, "how many random items each user may be shown; none: all", at_least=1)
-
+    fresh: bool = parameter(False, "whether these are drawn anew whenever a user arrives")
     repeats: bool = parameter(True, "whether a user may be shown an item again")
 
     reaction: ClassVar[int]
@@ -33,6 +33,9 @@ class Synthetic(Recipe):
         super().__post_init__()
         if self.candidates is not None and self.candidates > self.n_items:
             raise InvalidInput(f"{type(self).__name__}: candidates is {self.candidates}; accepted: at most n_items, {self.n_items}")
+        if self.fresh and (self.candidates is None or not self.repeats):
+            given = f"candidates is {self.candidates} and repeats is {self.repeats}"
+            raise InvalidInput(f"{type(self).__name__}: fresh is True while {given}; accepted: a number of candidates, and repeats")
 
     @property
     def name(self) -> str:
@@ -41,7 +44,9 @@ class Synthetic(Recipe):
     def world(self, seed: int) -> World:
         users, items = self._factors(stream(seed, "true factors"))
         offsets, offered = NO_OFFSETS, ALL_ITEMS
-        if self.candidates is not None:
+        if self.candidates is not None and self.fresh:
+            offered = np.zeros(self.candidates, np.int32)
+        elif self.candidates is not None:
             random = stream(seed, "candidates")
             rows = [np.sort(random.choice(self.n_items, self.candidates, replace=False)) for _ in range(self.n_users)]
             offsets, offered = np.arange(self.n_users + 1) * self.candidates, np.concatenate(rows).astype(np.int32)
@@ -52,6 +57,7 @@ class Synthetic(Recipe):
             item_factors=items,
             offsets=offsets,
             items=offered,
+            fresh=self.fresh,
             spread=self._spread(),
             shift=self.shift,
             repeats=self.repeats,

@@ -14,15 +14,35 @@ from albatross.kernels.operations import ALL_ITEMS, Items
 NO_FACTORS = np.empty((0, 0))
 NO_OFFSETS = np.empty(0, np.int64)
 NO_RATINGS = np.empty(0)
+NO_OFFERS = np.empty(0, np.int64)
 
 
 @kernel
 def offer(world: World, user: int) -> tuple[int, int]:
     """Start and stop of what this user may be shown, within `world.items`; equal for the whole catalogue."""
     if world.offsets.size == 0:
-        return 0, 0
+        return 0, world.items.size
     start = world.offsets[user]
     return start, start + world.lengths[user]
+
+
+@kernel
+def draw_offer(world: World, user: int, random: np.random.Generator) -> None:
+    """Where candidates are drawn anew for every arrival: draw them, any selection with equal chances."""
+    if world.offers.size == 0:
+        return
+    n_items = world.offers.size - 1
+    world.offers[n_items] += 1
+    number = world.offers[n_items]
+    n_drawn = 0
+    while n_drawn < world.items.size:
+        item = int(n_items * random.random())
+        if world.offers[item] != number:
+            world.offers[item] = number
+            world.items[n_drawn] = item
+            n_drawn += 1
+    world.best[user] = math.nan
+    world.ideal[user] = math.nan
 
 
 def offered(world: World, user: int) -> Items:
@@ -99,11 +119,15 @@ def new_world(
     offsets: NDArray[np.int64] = NO_OFFSETS,
     items: Items = ALL_ITEMS,
     ratings: NDArray[np.float64] = NO_RATINGS,
+    fresh: bool = False,
     spread: float = 0.0,
     shift: float = math.nan,
     repeats: bool = True,
 ) -> World:
-    """A world nobody has lived in yet. `offsets` has one number more than there are users, or none for the whole catalogue."""
+    """A world nobody has lived in yet. `offsets` has one number more than there are users, or none for the whole catalogue.
+
+    Where candidates are drawn `fresh` for every arrival, as many as there is room in `items`.
+    """
     if not repeats and offsets.size == 0:
         n_items = item_factors.shape[0]
         offsets = np.arange(n_users + 1) * n_items
@@ -115,6 +139,7 @@ def new_world(
         lengths=np.diff(offsets),
         items=items.copy(),
         ratings=ratings.copy(),
+        offers=np.zeros(item_factors.shape[0] + 1, np.int64) if fresh else NO_OFFERS.copy(),
         best=np.full(n_users, np.nan),
         ideal=np.full(n_users, np.nan),
         reaction=int(reaction),

@@ -15,7 +15,17 @@ from albatross.core.policy import Policy
 from albatross.core.recording import Recording
 from albatross.core.state import reserve
 from albatross.core.streams import stream
-from albatross.environments.world import arrivals, best_expected, expected_reward, offer, reaction, reaction_draws, retire_item, truth_of
+from albatross.environments.world import (
+    arrivals,
+    best_expected,
+    draw_offer,
+    expected_reward,
+    offer,
+    reaction,
+    reaction_draws,
+    retire_item,
+    truth_of,
+)
 from albatross.kernels.compiling import kernel, program
 from albatross.kernels.operations import Items, Slate, select, update
 from albatross.metrics.ndcg import NDCG, NO_RULER, Ruler, discounted_gain
@@ -64,12 +74,14 @@ def live(
     draws: NDArray[np.float64],
     record: Record,
     ruler: Ruler,
+    offering: np.random.Generator,
     exploring: np.random.Generator,
     learning: np.random.Generator,
 ) -> None:
     """Select, react, record, learn, once per arriving user."""
     for step in range(users.size):
         user = users[step]
+        draw_offer(world, user, offering)
         start, stop = offer(world, user)
         candidates = world.items[start:stop]
         position, _ = select(state, settings, scratch, user, candidates, slate, exploring)
@@ -115,7 +127,7 @@ def simulate(
         )
     agent = Agent(policy, environment.n_users, environment.n_items, seed, truth_of(world) if policy.privileged else None)
     users = arrivals(world, stream(seed, "arrivals"), horizon)
-    moods = stream(seed, "reactions")
+    moods, offering = stream(seed, "reactions"), stream(seed, "offers")
     slate = agent.slate._replace(whole=ndcg is not None)
     ruler = NO_RULER if ndcg is None else ndcg.ruler(environment.n_items)
     measured = 0 if ndcg is None else horizon
@@ -128,7 +140,7 @@ def simulate(
         draws = reaction_draws(world, moods, stop - start)
         agent.state = reserve(agent.state, stop - start)
         before = (agent.state, agent.settings, agent.scratch, world, slate)
-        after = (ruler, agent.exploring, agent.learning)
+        after = (ruler, offering, agent.exploring, agent.learning)
         if start == 0:  # no steps: nothing happens but that the code is compiled or loaded, which is not the policy's time
             entry(*before, users[:0], draws[:0], whole.part(0, 0), *after)
         began = time.thread_time()

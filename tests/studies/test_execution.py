@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from albatross.core import memory
 from albatross.core.environment import World
 from albatross.core.errors import InvalidInput
 from albatross.core.parameters import parameter
@@ -18,7 +19,9 @@ from albatross.core.vocabulary import Vocabulary
 from albatross.environments.ratings import Ratings
 from albatross.environments.synthetic import Gaussian
 from albatross.policies.alb import ALB
+from albatross.policies.oracle import Oracle
 from albatross.policies.random import Random
+from albatross.studies import execution
 from albatross.studies.execution import execute, rehearse
 from albatross.studies.trials import Trial
 
@@ -97,3 +100,20 @@ def test_workers_find_the_code_compiled(tmp_path: Path) -> None:
         [sys.executable, "-c", code], env=os.environ | {"ALBATROSS_CACHE": str(tmp_path)}, capture_output=True, text=True, check=True
     )
     assert done.stderr.count("compiling random") == 1
+
+
+def test_what_cannot_fit_is_refused_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "memory_limit", lambda: 1_000_000_000)
+    fits, huge = Gaussian(n_users=3, n_items=3), Gaussian(n_users=1_000_000, n_items=10_000)
+    trials = [Trial(Random(), fits, 10, 0), Trial(Oracle(), huge, 10, 0)]
+    with pytest.raises(InvalidInput, match=r"'oracle' for 1,000,000 users and 10,000 items: would take about 160\.0 GB"):
+        next(execute(trials, jobs=2))
+
+
+def test_no_more_trials_at_once_than_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With memory for one, the second is not sent to another process: what it reports arrives here step by step."""
+    trials = [Trial(Random(), Gaussian(n_users=3, n_items=3), 20_000, seed) for seed in (0, 1)]
+    monkeypatch.setattr(execution, "memory_limit", lambda: int(1.5 * trials[0].footprint()))
+    steps: list[int] = []
+    assert len(list(execute(trials, jobs=2, progress=steps.append))) == 2
+    assert len(steps) > 2

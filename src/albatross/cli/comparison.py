@@ -8,9 +8,13 @@ from typing import Any
 
 from albatross.core.environment import Environment
 from albatross.core.errors import InvalidInput
+from albatross.core.memory import show_bytes
 from albatross.core.policy import Policy
 from albatross.studies.execution import available_cores, execute
 from albatross.studies.trials import Result, Trial
+
+MUCH_MEMORY = 50_000_000
+"""Bytes from which on it is said beforehand."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +39,20 @@ def compare(
     if jobs is None:
         jobs = available_cores() if len(seeds) > 1 else 1
     trials = [Trial(policy, environment, horizon, seed) for policy in policies for seed in seeds]
+    announce_memory(trials)
     with progress_bar(horizon * len(trials)) as progress:
         done = dict(execute(trials, jobs, progress))
     ordered = iter([done[position] for position in range(len(trials))])
     results = {policy: [next(ordered) for _ in seeds] for policy in policies}
     return Comparison(dataset, environment, horizon, seeds, trials[0].protocol(), results)
+
+
+def announce_memory(trials: Sequence[Trial]) -> None:
+    """Say beforehand which policies take much memory."""
+    for policy, trial in {trial.policy: trial for trial in trials}.items():
+        if trial.footprint() >= MUCH_MEMORY:
+            sizes = f"{trial.environment.n_users:,} users, {trial.environment.n_items:,} items, {trial.horizon:,} steps"
+            print(f"albatross: {label(policy)} takes up to {show_bytes(trial.footprint())} of memory ({sizes})", file=sys.stderr)
 
 
 def label(policy: Policy) -> str:

@@ -11,7 +11,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from albatross.cli.comparison import label, progress_bar
+from albatross.cli.comparison import announce_memory, label, progress_bar
 from albatross.core.errors import InvalidInput
 from albatross.core.streams import stream
 from albatross.studies.execution import available_cores, execute
@@ -94,6 +94,7 @@ def finish(studies: Sequence[Study], journal: Journal, engine: str = "local", jo
     missing = [trial for trial in trials if trial not in journal]
     if missing and len(missing) < len(trials):
         print(f"{len(trials) - len(missing):,} of {len(trials):,} trials are finished already.", flush=True)
+    announce_memory(missing)
     try:
         with progress_bar(sum(trial.horizon for trial in missing)) as progress:
             for position, result in execute(missing, available_cores() if jobs is None else jobs, progress, engine):

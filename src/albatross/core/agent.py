@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from albatross.core.environment import Truth
 from albatross.core.errors import InvalidInput, check_whole
+from albatross.core.memory import check_sizes
 from albatross.core.policy import Policy
 from albatross.core.state import copied_into, flatten, identity, reserve, restored
 from albatross.core.streams import stream
@@ -70,6 +71,7 @@ class Agent:
             check_whole(name, number, least)
         if policy.privileged and truth is None:
             raise InvalidInput(f"policy {policy.policy_name()!r} must be told the truth, which only a simulated world has")
+        check_sizes(policy, n_users, n_items)
         self.policy = policy
         self.seed = seed
         self.exploring = stream(seed, "exploring")
@@ -125,6 +127,7 @@ class Agent:
         """Make room for new users and items; what is believed of the old ones stays, bit for bit."""
         check_whole("n_users", n_users, self.n_users)
         check_whole("n_items", n_items, self.n_items)
+        check_sizes(self.policy, n_users, n_items)
         state = copied_into(self._blank_state(n_users, n_items), self.state)
         self._shape(n_users, n_items)
         self.state = state

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from albatross.core.environment import BERNOULLI, GAUSSIAN, UNIFORM, World
 from albatross.core.errors import InvalidInput
+from albatross.core.memory import require_memory
 from albatross.core.parameters import Recipe, parameter
 from albatross.core.streams import stream
 from albatross.environments.world import NO_OFFSETS, new_world
@@ -42,6 +43,8 @@ class Synthetic(Recipe):
         return type(self).__name__.lower()
 
     def world(self, seed: int) -> World:
+        sizes = f"{self.n_users:,} users and {self.n_items:,} items"
+        require_memory(self._footprint(), f"a world with {sizes}")
         users, items = self._factors(stream(seed, "true factors"))
         offsets, offered = NO_OFFSETS, ALL_ITEMS
         if self.candidates is not None and self.fresh:
@@ -62,6 +65,12 @@ class Synthetic(Recipe):
             shift=self.shift,
             repeats=self.repeats,
         )
+
+    def _footprint(self) -> int:
+        """Bytes: vectors, what is known per user, and the items that each may be shown, which are copied once."""
+        vectors = 8 * self.rank * (self.n_users + self.n_items)
+        offered = 0 if self.fresh or (self.candidates is None and self.repeats) else self.candidates or self.n_items
+        return vectors + self.n_users * (4 * 8 + 2 * 8 * offered)
 
     def _factors(self, random: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Users on the simplex, items in the unit cube: means lie between 0 and 1."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from albatross.core.agent import Agent
 from albatross.core.environment import Environment, World
 from albatross.core.errors import InvalidInput, check_whole
+from albatross.core.memory import check_sizes, require_memory
 from albatross.core.policy import Policy
 from albatross.core.recording import Recording
 from albatross.core.state import reserve
@@ -32,6 +33,9 @@ from albatross.metrics.ndcg import NDCG, NO_RULER, Ruler, discounted_gain
 
 CHUNK = 8192
 """Steps per call of compiled code: an interrupt or a progress bar waits no longer than this."""
+
+RECORDED_STEP = 64
+"""Bytes a recorded step takes, with a curve made of it."""
 
 
 class Record(NamedTuple):
@@ -120,6 +124,8 @@ def simulate(
     """
     check_whole("horizon", horizon, 1)
     check_whole("seed", seed, 0)
+    check_sizes(policy, environment.n_users, environment.n_items, horizon)
+    require_memory(RECORDED_STEP * horizon, f"a recording of {horizon:,} steps")
     world = environment.world(seed)
     if ndcg is not None and math.isnan(world.shift):
         raise InvalidInput(

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from albatross.core.errors import InvalidInput
+from albatross.core.memory import check_sizes, memory_limit
 from albatross.studies.ray_engine import ray_results
 from albatross.studies.trials import Result, Trial, run
 
@@ -25,20 +26,23 @@ def execute(
     """
     if engine != "local" and engine != "ray" and not engine.startswith("ray://"):
         raise InvalidInput(f"engine is {engine!r}; accepted: local, ray, ray://host:port")
+    for trial in trials:
+        check_sizes(trial.policy, trial.environment.n_users, trial.environment.n_items, trial.horizon)
     if engine != "local" and trials:
         for position, result in ray_results(trials, _longest_first(trials), None if engine == "ray" else engine):
             if progress is not None:
                 progress(trials[position].horizon)
             yield position, result
         return
-    if min(jobs, len(trials)) <= 1:
+    jobs = min(jobs, len(trials), _how_many_fit(trials))
+    if jobs <= 1:
         for position, trial in enumerate(trials):
             yield position, run(trial, progress)
         return
     import joblib  # heavy, and needed only where there are workers
 
     tasks = (joblib.delayed(_run_numbered)(position, trials[position]) for position in _longest_first(trials))
-    workers = joblib.Parallel(n_jobs=min(jobs, len(trials)), batch_size=1, return_as="generator_unordered")
+    workers = joblib.Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
     with _deaf_children():
         results = workers(tasks)
     try:
@@ -62,6 +66,11 @@ def rehearse(trials: Sequence[Trial]) -> list[float]:
         steps = min(trial.horizon, REHEARSAL_STEPS)
         paces[kind] = run(replace(trial, horizon=steps)).seconds / steps
     return [paces[trial.policy, trial.environment] * trial.horizon for trial in trials]
+
+
+def _how_many_fit(trials: Sequence[Trial]) -> int:
+    """How many of the trials can be in memory at once."""
+    return memory_limit() // max([1, *(trial.footprint() for trial in trials)])
 
 
 def _longest_first(trials: Sequence[Trial]) -> list[int]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from albatross.core.environment import Environment
+from albatross.core.memory import footprint
 from albatross.core.policy import Policy
 from albatross.metrics.ndcg import NDCG
 from albatross.simulation.trial import simulate
@@ -41,6 +42,10 @@ class Trial:
             "seed": self.seed,
             "ndcg": None if self.ndcg is None else self.ndcg.parameters(),
         }
+
+    def footprint(self) -> int:
+        """About how many bytes of memory the policy takes in the end."""
+        return footprint(self.policy, self.environment.n_users, self.environment.n_items, self.horizon)
 
     def protocol(self) -> str:
         """Whether a user may be shown an item again, in words: others measure the one or the other without saying so."""

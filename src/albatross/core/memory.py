@@ -1,0 +1,134 @@
+"""How much memory a policy will take, said before any of it is taken."""
+
+import functools
+import os
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from albatross.core.environment import Truth
+from albatross.core.errors import InvalidInput
+from albatross.core.policy import Policy
+from albatross.core.state import flatten
+from albatross.core.streams import stream
+from albatross.kernels.pairs import Pairs
+
+RATED_PAIR = 3 * 20
+"""Bytes a rated pair takes: 20, and a table that has doubled stands beside the one before while that is copied."""
+
+SLATE = 2 * 8
+"""Bytes the score and the mean of an item take."""
+
+LARGEST_SIZE = 2**31 - 1
+"""Users, items and pairs are numbered with 32 bits."""
+
+TYPICAL_RANK = 16
+"""Length of the true item vectors that a privileged policy is told, for an estimate."""
+
+CONTROL_GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+
+
+def footprint(policy: Policy, n_users: int, n_items: int, n_ratings: int = 0) -> int:
+    """The bytes an agent takes at most, once it has seen so many ratings.
+
+    A state is arrays whose lengths are products of these numbers, so a few small ones tell how large a large one is.
+
+    >>> from albatross.policies.alb import ALB
+    >>> footprint(ALB(rank=5), n_users=1_000_000, n_items=100_000, n_ratings=10_000_000) // 10**6
+    671
+    """
+    rates = _rates(policy)
+    n_pairs = n_users * n_items
+    fixed = rates.constant + rates.per_user * n_users + rates.per_item * n_items + rates.per_pair * n_pairs
+    return fixed + rates.per_rated * min(n_ratings, n_pairs)
+
+
+def require_memory(n_bytes: int, subject: str) -> None:
+    """Refuse what cannot fit."""
+    limit = memory_limit()
+    if n_bytes > limit:
+        raise InvalidInput(
+            f"{subject}: would take about {show_bytes(n_bytes)} of memory; accepted: at most {show_bytes(limit)}, all there is"
+        )
+
+
+def check_sizes(policy: Policy, n_users: int, n_items: int, n_ratings: int = 0) -> None:
+    """Refuse an agent that cannot fit."""
+    for name, number in (("n_users", n_users), ("n_items", n_items)):
+        if number > LARGEST_SIZE:
+            raise InvalidInput(f"{name} is {number}; accepted: at most {LARGEST_SIZE}")
+    subject = f"policy {policy.policy_name()!r} for {n_users:,} users and {n_items:,} items"
+    require_memory(footprint(policy, n_users, n_items, n_ratings), subject)
+
+
+@functools.cache
+def memory_limit() -> int:
+    """The memory of this machine, or of the container this runs in."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        return min(total, int(CONTROL_GROUP_LIMIT.read_text()))
+    except (OSError, ValueError):  # no container, or one without a limit
+        return total
+
+
+def show_bytes(n_bytes: int) -> str:
+    """A size as people say it.
+
+    >>> show_bytes(3_200_000_000), show_bytes(950)
+    ('3.2 GB', '950 bytes')
+    """
+    for unit, size in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6)):
+        if n_bytes >= size:
+            return f"{n_bytes / size:,.1f} {unit}"
+    return f"{n_bytes:,} bytes"
+
+
+class _Rates(NamedTuple):
+    """Bytes a policy takes in any case, per user, per item, per pair of the two, and per rated pair."""
+
+    constant: int
+    per_user: int
+    per_item: int
+    per_pair: int
+    per_rated: int
+
+
+@functools.cache
+def _rates(policy: Policy) -> _Rates:
+    try:
+        blanks = [_blank(policy, n_users, n_items) for n_users, n_items in ((2, 2), (3, 2), (2, 3), (3, 3))]
+    except InvalidInput:  # features of so many items and no others: they stand in a file, so they have fitted before
+        return _Rates(0, 0, 0, 0, 0)
+    neither, user, item, both = map(_bytes_in, blanks)
+    per_pair = both - user - item + neither
+    per_user, per_item = user - neither - 2 * per_pair, item - neither - 2 * per_pair
+    constant = neither - 2 * per_user - 2 * per_item - 4 * per_pair
+    # Room to search a catalogue is made for large ones only, so that is where room to work is measured.
+    small, more_items, more_users = (_bytes_in(policy.scratch(*sizes)) for sizes in ((2, 2**16), (2, 2**17), (3, 2**16)))
+    room_per_user, room_per_item = more_users - small, -(-(more_items - small) // 2**16)
+    constant += max(small - 2 * room_per_user - 2**16 * room_per_item, 0)
+    per_rated = RATED_PAIR if _has_pairs(blanks[0]) else 0
+    return _Rates(constant, per_user + room_per_user, per_item + room_per_item + SLATE, per_pair, per_rated)
+
+
+def _blank(policy: Policy, n_users: int, n_items: int) -> tuple[Any, ...]:
+    """A small state, and the truth if the policy must be told it."""
+    if not policy.privileged:
+        return policy.init(n_users, n_items, partial(stream, 0), None)
+    truth = Truth(np.zeros((n_users, n_items)), np.zeros((n_items, TYPICAL_RANK)))
+    return Told(policy.init(n_users, n_items, partial(stream, 0), truth), truth)
+
+
+class Told(NamedTuple):
+    state: tuple[Any, ...]
+    truth: Truth
+
+
+def _bytes_in(arrays: tuple[Any, ...]) -> int:
+    return sum(array.nbytes for _, array in flatten(arrays) if isinstance(array, np.ndarray))
+
+
+def _has_pairs(state: tuple[Any, ...]) -> bool:
+    return isinstance(state, Pairs) or any(_has_pairs(part) for part in state if isinstance(part, tuple))

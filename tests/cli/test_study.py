@@ -67,6 +67,31 @@ def test_show_and_export_need_no_second_run(file: Path, tmp_path: Path, capsys: 
     assert "accepted: a name ending in .parquet or .csv" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("arguments", [[], ["--along", "shrunk"]], ids=["curves", "trade-off"])
+def test_a_figure_of_what_is_finished(arguments: list[str], file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = ["--folder", str(tmp_path / "out")]
+    target = tmp_path / "figure.svg"
+    assert main(["study", "figure", str(file), str(target), *arguments, *folder]) != 0
+    assert "no trial of this study is finished" in capsys.readouterr().err
+    assert main(["study", "run", str(file), *folder, "--jobs", "1"]) == 0
+    assert main(["study", "figure", str(file), str(target), *arguments, *folder]) == 0
+    drawn = target.read_text()
+    assert drawn.startswith("<?xml")
+    assert "uniform" in drawn
+    assert ("seconds per trial" in drawn) == bool(arguments)
+
+
+def test_a_figure_that_cannot_be_drawn_is_refused_with_a_sentence(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = ["--folder", str(tmp_path / "out")]
+    assert main(["study", "run", str(file), *folder, "--jobs", "1"]) == 0
+    for arguments, sentence in (
+        (["x.bmp"], "accepted: a name ending in .png, .svg, .pdf"),
+        (["x.png", "--along", "shrunken"], "Did you mean 'shrunk'?"),
+    ):
+        assert main(["study", "figure", str(file), *arguments, *folder]) != 0
+        assert sentence in capsys.readouterr().err
+
+
 def test_a_bad_study_is_refused_with_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "bad.toml"
     path.write_text(STUDY.format(seeds=2).replace("random", "rndom"))

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from albatross.cli.comparison import announce_memory, label, progress_bar
+from albatross.cli.study_figure import draw_study
 from albatross.core.errors import InvalidInput
 from albatross.core.streams import stream
 from albatross.studies.execution import available_cores, execute
@@ -84,6 +85,24 @@ def export(file: Path, target: Path, *, folder: Path | None = None) -> None:
     source, goal = (str(name).replace("'", "''") for name in (journal.folder / RESULTS, target))
     with duckdb.connect() as connection:
         connection.execute(f"COPY (SELECT * FROM '{source}') TO '{goal}' (HEADER)")
+
+
+@study.command
+def figure(file: Path, target: Path, *, along: str | None = None, folder: Path | None = None) -> None:
+    """Draw the finished part of a study to a .png, .svg or .pdf file: cumulative regret over time, one panel per data set.
+
+    Parameters
+    ----------
+    file
+        The study, a TOML file.
+    target
+        The file to write.
+    along
+        Draw instead what this parameter buys and costs: regret and time for each of its values.
+    folder
+        Where the results are kept; if not given, out/ and the name of the file.
+    """
+    draw_study(read_study(file), Journal(_folder(file, folder)), target, along)
 
 
 def finish(studies: Sequence[Study], journal: Journal, engine: str = "local", jobs: int | None = None) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from albatross.core.environment import Environment
 from albatross.core.errors import InvalidInput
-from albatross.core.memory import show_bytes
+from albatross.core.memory import memory_limit, show_bytes
 from albatross.core.policy import Policy
 from albatross.studies.execution import available_cores, execute
 from albatross.studies.trials import Result, Trial
@@ -50,7 +50,7 @@ def compare(
 def announce_memory(trials: Sequence[Trial]) -> None:
     """Say beforehand which policies take much memory."""
     for policy, trial in {trial.policy: trial for trial in trials}.items():
-        if trial.footprint() >= MUCH_MEMORY:
+        if MUCH_MEMORY <= trial.footprint() <= memory_limit():  # what cannot fit is refused with the estimate
             sizes = f"{trial.environment.n_users:,} users, {trial.environment.n_items:,} items, {trial.horizon:,} steps"
             print(f"albatross: {label(policy)} takes up to {show_bytes(trial.footprint())} of memory ({sizes})", file=sys.stderr)
 

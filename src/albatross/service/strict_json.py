@@ -9,6 +9,8 @@ import math
 import re
 from typing import Any, NoReturn
 
+from albatross.service.messages import BadValue, Refused
+
 MAX_DEPTH = 8
 """Lists in objects in lists …: no request needs more than three."""
 
@@ -16,12 +18,11 @@ _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _NOT_A_BRACKET = re.compile(rb"[^\[\]{}]+")
 
 
-class NotJson(ValueError):
-    """The bytes are not a JSON document."""
+class NotJson(Refused):
+    """The bytes are not a JSON document, or not one that every reader understands alike."""
 
-
-class BadValue(ValueError):
-    """The document is well formed, but holds a value that no reader agrees on."""
+    status = 400
+    code = "not-json"
 
 
 def parse(body: bytes) -> Any:
@@ -32,7 +33,7 @@ def parse(body: bytes) -> Any:
     >>> parse(b'{"rating": 1e999}')
     Traceback (most recent call last):
         ...
-    albatross.service.strict_json.BadValue: the number 1e999 is too large
+    albatross.service.messages.BadValue: the number 1e999 is too large
     >>> parse(b'{"user": "ann", "user": "bob"}')
     Traceback (most recent call last):
         ...
@@ -46,9 +47,20 @@ def parse(body: bytes) -> Any:
     if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _depth(body) > MAX_DEPTH:
         raise NotJson(f"the document is nested more than {MAX_DEPTH} deep")
     try:
-        return _DECODER.decode(text)
+        value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise NotJson(f"{error.msg} at line {error.lineno}, column {error.colno}") from None
+    if b"\\u" in body:
+        _check_escapes(value)
+    return value
+
+
+def _check_escapes(value: Any) -> None:
+    """Only an escape can write half a character."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise BadValue("a text holds half a character (a lone surrogate); accepted: text") from None
 
 
 def _depth(body: bytes) -> int:

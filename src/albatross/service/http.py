@@ -1,0 +1,273 @@
+"""The engine over HTTP: every endpoint, and what it says of itself in OpenAPI."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from litestar import Litestar, Request, Response, Router, get, post
+from litestar.connection import ASGIConnection
+from litestar.exceptions import HTTPException, InternalServerException
+from litestar.handlers import BaseRouteHandler
+from litestar.openapi.config import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin
+from litestar.openapi.spec import Components, SecurityScheme
+from litestar.params import Body
+from litestar.response import ServerSentEvent, ServerSentEventMessage
+
+import albatross
+from albatross.service import examples, messages
+from albatross.service.batches import NDJSON, BatchOperation, answer_lines, read_lines
+from albatross.service.engine import Engine
+from albatross.service.gate import ENDLESS, MAX_BODY
+from albatross.service.keys import Keys
+from albatross.service.messages import BadValue, NotReady, Overloaded, Refused, StorageFailed
+from albatross.service.metrics import CONTENT_TYPE, Metrics
+from albatross.service.problems import Denied, Unauthorized, documented, on_failure, on_http_error, on_refused
+from albatross.service.strict_json import NotJson, parse
+
+MAX_STREAMS = 32
+STREAM_SECONDS = 1.0
+"""How often a stream looks whether there is anything new."""
+
+PATHS = (
+    "/v1/recommend",
+    "/v1/feedback",
+    "/v1/feedback/batch",
+    "/v1/items/upsert",
+    "/v1/items/retire",
+    "/v1/items/restore",
+    "/v1/users/get",
+    "/v1/users/forget",
+    "/v1/version",
+    "/v1/series",
+    ENDLESS,
+    "/healthz",
+    "/readyz",
+    "/metrics",
+    "/schema",
+)
+
+T = TypeVar("T")
+Connection = ASGIConnection[Any, Any, Any, Any]
+
+
+class Alive(msgspec.Struct, frozen=True):
+    alive: bool
+
+
+class StrictRequest(Request[Any, Any, Any]):
+    """Reads a body as the handler's type, strictly: no NaN, no infinity, no key twice, no number in quotation marks."""
+
+    async def body(self) -> bytes:
+        try:
+            return await super().body()
+        except InternalServerException:
+            raise NotJson("the connection ended before the body did") from None
+
+    async def json(self) -> Any:
+        field = self.route_handler.parsed_data_field
+        return read_as(await self.body(), Any if field is None else field.annotation)
+
+
+def read_as(body: bytes, kind: type[T]) -> T:
+    """A JSON document as a message."""
+    try:
+        return msgspec.convert(parse(body), kind)
+    except msgspec.ValidationError as error:
+        raise BadValue(str(error)) from None
+
+
+class Service:
+    """What the handlers share: the engine, the keys, and whether it is time to end."""
+
+    def __init__(self, engine: Engine, keys: Keys, needs_key: bool) -> None:
+        """`needs_key`: also where there is no key yet, as nobody else can be trusted beyond this machine."""
+        self.engine = engine
+        self.keys = keys
+        self.needs_key = needs_key
+        self.metrics = Metrics(PATHS)
+        self.ending = asyncio.Event()
+        self.in_flight: Any = lambda: 0
+        self._streams = 0
+        self._scrypt = asyncio.Semaphore(1)
+
+    async def ask(self, request: messages.Request) -> Any:
+        return await asyncio.wrap_future(self.engine.submit(request))
+
+    async def admit(self, connection: Connection, handler: BaseRouteHandler) -> None:
+        """The guard of every endpoint that is not open to all."""
+        if not (self.needs_key or self.keys):
+            return
+        word, _, given = connection.headers.get("authorization", "").partition(" ")
+        if word.lower() != "bearer" or not given:
+            raise Unauthorized("there is no key; accepted: the header Authorization: Bearer KEY")
+        key = self.keys.known(given.strip())
+        if key is None:
+            async with self._scrypt:  # guesses wait for one another, and not everybody else for them
+                key = await asyncio.to_thread(self.keys.verify, given.strip())
+        if key is None:
+            raise Unauthorized("the key is not one of this service")
+        if handler.opt["scope"] not in key.scopes:
+            raise Denied(f"the key has the scope {', '.join(key.scopes)}; accepted: {handler.opt['scope']}")
+
+    async def open_stream(self) -> AsyncIterator[ServerSentEventMessage]:
+        """Refused, if at all, before the first byte of an answer."""
+        if self._streams >= MAX_STREAMS:
+            raise Overloaded(f"{MAX_STREAMS} streams are open; accepted: no more")
+        await self.ask(messages.AskVersion(state=False))
+        return self._news()
+
+    async def _news(self) -> AsyncIterator[ServerSentEventMessage]:
+        """The head of the log and the series, whenever there is something new, until the service ends."""
+        self._streams += 1
+        try:
+            seq = -1
+            while not self.ending.is_set():
+                version = await self.ask(messages.AskVersion(state=False))
+                if version.seq != seq:
+                    seq = version.seq
+                    yield ServerSentEventMessage(data=msgspec.json.encode(version).decode(), event="version", id=seq)
+                    series = await self.ask(messages.AskSeries())
+                    yield ServerSentEventMessage(data=msgspec.json.encode(series).decode(), event="series", id=seq)
+                else:
+                    yield ServerSentEventMessage(data=None, comment="nothing new")
+                try:
+                    await asyncio.wait_for(self.ending.wait(), STREAM_SECONDS)
+                except TimeoutError:
+                    continue
+        except (NotReady, Overloaded):
+            return
+        finally:
+            self._streams -= 1
+
+
+def application(service: Service) -> Litestar:
+    """Every endpoint of the service, as an ASGI application."""
+
+    async def guard(connection: Connection, handler: BaseRouteHandler) -> None:
+        await service.admit(connection, handler)
+
+    guarded = Router("/", guards=[guard], route_handlers=[*_questions(service), *_changes(service)])
+    return Litestar(
+        [guarded, *_open(service)],
+        request_class=StrictRequest,
+        request_max_body_size=MAX_BODY,
+        exception_handlers={Refused: on_refused, HTTPException: on_http_error, Exception: on_failure},
+        openapi_config=OpenAPIConfig(
+            title="albatross",
+            version=albatross.__version__,
+            description="Recommendation that starts from nothing and learns from every rating, at once. Ids stand in bodies, never in paths.",
+            path="/schema",
+            render_plugins=[JsonRenderPlugin(path=["/", "/openapi.json"])],
+            components=Components(security_schemes={"key": SecurityScheme(type="http", scheme="bearer")}),
+            security=[{}, {"key": []}],
+        ),
+        logging_config=None,
+    )
+
+
+def _questions(service: Service) -> list[Any]:
+    ask = service.ask
+
+    @post("/v1/recommend", status_code=200, opt={"scope": "recommend"}, responses=documented(400, 422, 507) | examples.DECISION)
+    async def recommend(data: Annotated[messages.Recommend, Body(examples=examples.RECOMMEND)]) -> messages.Decision:
+        """Ask for items to show a user. New users and items appear by themselves, unless the catalogue is closed."""
+        return await ask(data)  # type: ignore[no-any-return]
+
+    @post("/v1/users/get", status_code=200, opt={"scope": "read"}, responses=documented(400, 404, 422) | examples.USER_VIEW)
+    async def view_user(data: Annotated[messages.ViewUser, Body(examples=examples.USER)]) -> messages.UserView:
+        """What is believed of a user: mean vector, ellipsoid, the items with the best scores."""
+        return await ask(data)  # type: ignore[no-any-return]
+
+    @get("/v1/version", opt={"scope": "read"}, responses=documented() | examples.VERSION)
+    async def version() -> messages.Version:
+        """Policy, parameters, the head of the log and the state id: a name for exactly what was learned."""
+        return await ask(messages.AskVersion())  # type: ignore[no-any-return]
+
+    @get("/v1/series", opt={"scope": "read"}, responses=documented() | examples.SERIES)
+    async def series() -> messages.Series:
+        """How it went so far: reward, calibration and optimism over groups of ratings."""
+        return await ask(messages.AskSeries())  # type: ignore[no-any-return]
+
+    @get(ENDLESS, opt={"scope": "read"}, responses=documented())
+    async def stream() -> ServerSentEvent:
+        """Version and series as server-sent events, whenever there is something new."""
+        return ServerSentEvent(await service.open_stream())
+
+    @get("/metrics", opt={"scope": "read"}, media_type=CONTENT_TYPE, responses=documented())
+    async def metrics() -> Response[bytes]:
+        """For Prometheus. No user and no item is named."""
+        readiness = service.engine.readiness
+        known = await ask(messages.AskVersion(state=False)) if readiness.ready else None
+        return Response(service.metrics.expose(readiness, known, service.in_flight()), media_type=CONTENT_TYPE)
+
+    return [recommend, view_user, version, series, stream, metrics]
+
+
+def _changes(service: Service) -> list[Any]:
+    ask = service.ask
+
+    @post("/v1/feedback", status_code=200, opt={"scope": "feedback"}, responses=documented(400, 404, 409, 422, 507) | examples.ACCEPTED)
+    async def feedback(data: Annotated[messages.Feedback, Body(examples=examples.FEEDBACK)]) -> messages.Accepted:
+        """Send a rating, of a decision or by itself. It is on disk when this answers; the same event_id counts once, for ever."""
+        return await ask(data)  # type: ignore[no-any-return]
+
+    @post(
+        "/v1/feedback/batch",
+        status_code=200,
+        opt={"scope": "feedback"},
+        media_type=NDJSON,
+        operation_class=BatchOperation,
+        responses=documented(507) | examples.LINES,
+    )
+    async def feedback_batch(request: StrictRequest) -> Response[bytes]:
+        """Send many ratings, one JSON document a line. Each line gets a status line, in order; one bad line does not hold up the others."""
+        lines = read_lines(await request.body(), lambda line: read_as(line, messages.Feedback))
+        events = [line for line in lines if isinstance(line, messages.Feedback)]
+        accepted = await ask(messages.FeedbackBatch(events)) if events else messages.BatchAccepted([])
+        return Response(answer_lines(lines, accepted), media_type=NDJSON)
+
+    @post("/v1/items/upsert", status_code=200, opt={"scope": "admin"}, responses=documented(400, 422, 507) | examples.ITEM_ACCEPTED)
+    async def upsert_item(data: Annotated[messages.UpsertItem, Body(examples=examples.ITEM)]) -> messages.ItemAccepted:
+        """There is such an item."""
+        return await ask(data)  # type: ignore[no-any-return]
+
+    @post("/v1/items/retire", status_code=200, opt={"scope": "admin"}, responses=documented(400, 422, 507) | examples.ITEM_ACCEPTED)
+    async def retire_item(data: Annotated[messages.RetireItem, Body(examples=examples.ITEM)]) -> messages.ItemAccepted:
+        """Never show this item again; what was learned of it stays."""
+        return await ask(data)  # type: ignore[no-any-return]
+
+    @post("/v1/items/restore", status_code=200, opt={"scope": "admin"}, responses=documented(400, 422, 507) | examples.ITEM_ACCEPTED)
+    async def restore_item(data: Annotated[messages.RestoreItem, Body(examples=examples.ITEM)]) -> messages.ItemAccepted:
+        """A retired item may be shown again."""
+        return await ask(data)  # type: ignore[no-any-return]
+
+    @post("/v1/users/forget", status_code=200, opt={"scope": "admin"}, responses=documented(400, 404, 422, 507) | examples.FORGOTTEN)
+    async def forget_user(data: Annotated[messages.ForgetUser, Body(examples=examples.USER)]) -> messages.Forgotten:
+        """Erase a user and rebuild the model as if they had never come. This takes as long as a replay of the log."""
+        return await ask(data)  # type: ignore[no-any-return]
+
+    return [feedback, feedback_batch, upsert_item, retire_item, restore_item, forget_user]
+
+
+def _open(service: Service) -> list[Any]:
+    """What needs no key: whether the process lives, and whether it can be asked."""
+
+    @get("/healthz", responses=documented())
+    async def healthz() -> Alive:
+        """Whether the process lives."""
+        readiness = service.engine.readiness
+        if readiness.phase == "failed":
+            raise StorageFailed(readiness.detail or "the engine failed")
+        return Alive(True)
+
+    @get("/readyz", responses=documented())
+    async def readyz() -> messages.Readiness:
+        """Whether questions are answered: not while the log is replayed, and not while the service ends."""
+        readiness = service.engine.readiness
+        if service.ending.is_set() or not readiness.ready:
+            raise NotReady(f"{readiness.phase}: {readiness.done} of {readiness.total} events" + (f"; {readiness.detail}" if readiness.detail else ""))
+        return readiness
+
+    return [healthz, readyz]

@@ -30,7 +30,7 @@ class LineAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
 class BatchOperation(Operation):
     """What the batch takes, which no Python type says: lines."""
 
-    request_body: RequestBody = field(  # type: ignore[assignment]
+    request_body: RequestBody = field(
         default_factory=lambda: RequestBody(
             required=True, content={NDJSON: OpenAPIMediaType(schema=Schema(type=OpenAPIType.STRING), example=_EXAMPLE)}
         )

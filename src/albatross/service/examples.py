@@ -12,14 +12,23 @@ from albatross.service.batches import NDJSON, LineAnswer
 
 def _answer(example: messages.Answer, description: str) -> dict[int, ResponseSpec]:
     kind: Any = type(example)
-    return {200: ResponseSpec(kind, generate_examples=False, description=description, examples=[Example(value=msgspec.to_builtins(example))])}
+    return {
+        200: ResponseSpec(kind, generate_examples=False, description=description, examples=[Example(value=msgspec.to_builtins(example))])
+    }
 
 
 RECOMMEND = [
     Example(summary="one item of all", value={"user": "ann"}),
     Example(
         summary="two of these, not seen before, and why",
-        value={"user": "ann", "n": 2, "candidates": ["tea", "coffee", "mate"], "exclude_seen": "rated", "explain": True, "request_id": "r-1"},
+        value={
+            "user": "ann",
+            "n": 2,
+            "candidates": ["tea", "coffee", "mate"],
+            "exclude_seen": "rated",
+            "explain": True,
+            "request_id": "r-1",
+        },
     ),
 ]
 FEEDBACK = [

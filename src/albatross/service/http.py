@@ -267,7 +267,9 @@ def _open(service: Service) -> list[Any]:
         """Whether questions are answered: not while the log is replayed, and not while the service ends."""
         readiness = service.engine.readiness
         if service.ending.is_set() or not readiness.ready:
-            raise NotReady(f"{readiness.phase}: {readiness.done} of {readiness.total} events" + (f"; {readiness.detail}" if readiness.detail else ""))
+            raise NotReady(
+                f"{readiness.phase}: {readiness.done} of {readiness.total} events" + (f"; {readiness.detail}" if readiness.detail else "")
+            )
         return readiness
 
     return [healthz, readyz]

@@ -102,4 +102,4 @@ def _response(content: Problem, headers: dict[str, str]) -> Response[Problem]:
 def _documented(status: int) -> ResponseSpec:
     code, meaning = MEANINGS[status]
     example = Example(value=msgspec.to_builtins(problem(status, code, meaning)))
-    return ResponseSpec(Problem, description=meaning, media_type=MEDIA_TYPE, generate_examples=False, examples=[example])  # type: ignore[arg-type]
+    return ResponseSpec(Problem, description=meaning, media_type=MEDIA_TYPE, generate_examples=False, examples=[example])

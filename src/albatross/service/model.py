@@ -1,0 +1,232 @@
+"""All that follows from the log: the agent, the names, what is retired, what waits for a rating, and how it went.
+
+`fold` takes events in their order and is the only way anything here changes, live and in replay alike.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from albatross import policies
+from albatross.core.agent import Agent
+from albatross.core.errors import InvalidInput
+from albatross.core.policy import Policy
+from albatross.kernels.operations import Items
+from albatross.service.events import Decided, Event, Forget, Genesis, Item, Rated, Retire
+from albatross.service.ledger import Ledger, entered, grown, no_ledger
+from albatross.service.series import SeriesKeeper
+
+ROOM = 64
+"""Users and items there is room for at first. A full model doubles: when it grows is settled by the log alone."""
+
+PENDING = 10
+"""Unanswered items per user that count, at most: the latest."""
+PENDING_WINDOW = 100_000
+"""Events after which a recommendation is no longer waited for: somebody who never answers costs nothing in the long run."""
+
+CHUNK = 8192
+"""Ratings learned in one call of compiled code, at most."""
+
+
+def policy_of(genesis: Genesis) -> Policy:
+    policy = policies.create(genesis.policy, genesis.parameters)
+    check_servable(policy)
+    return policy
+
+
+def check_servable(policy: Policy) -> None:
+    if policy.privileged:
+        raise InvalidInput(f"policy {policy.policy_name()!r} must be told the truth of a simulated world; accepted: one that needs none")
+    if policy.learns == "nothing":
+        raise InvalidInput(f"policy {policy.policy_name()!r} learns nothing; accepted: a policy that does")
+
+
+class Names:
+    """Outside ids and their dense numbers, in the order of their first appearance. The last ones can be taken back."""
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self.names: list[str] = list(names)
+        self.numbers: dict[str, int] = {name: number for number, name in enumerate(self.names)}
+
+    def add(self, name: str) -> int:
+        number = len(self.names)
+        self.numbers[name] = number
+        self.names.append(name)
+        return number
+
+    def take_back(self, length: int) -> None:
+        for name in self.names[length:]:
+            del self.numbers[name]
+        del self.names[length:]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+class Model:
+    """What a log amounts to."""
+
+    def __init__(self, genesis: Genesis, policy: Policy | None = None) -> None:
+        self.genesis = genesis
+        self.policy = policy_of(genesis) if policy is None else policy
+        self.users, self.items = Names(genesis.users), Names(genesis.items)
+        n_users, n_items = len(genesis.users) or ROOM, len(genesis.items) or ROOM
+        self.agent = Agent(self.policy, n_users, n_items, genesis.seed)
+        self.ledger: Ledger = no_ledger(n_users, n_items)
+        self.series = SeriesKeeper()
+        self.retired: set[int] = set()
+        self.pending: dict[str, list[tuple[int, int]]] = {}
+        """Per user: the event and the item of each recommendation that waits for a rating."""
+        self.seq = 0
+        self.ratings = 0
+        self.decisions = 0
+        self.growths = 0
+        """How often there was no room left since this model was made: what such a step began cannot be taken back."""
+        self._waiting: list[tuple[int, int, float, float, float]] = []
+        self._shown: Items | None = None
+
+    def fold(self, seq: int, event: Event) -> None:
+        """Take in the next event. Ratings are learned at the next `learn`."""
+        self.seq = seq
+        if isinstance(event, Rated):
+            self._rate(event)
+        elif isinstance(event, Decided):
+            self.decisions += 1
+            if event.user not in self.users.numbers:
+                self.make_room(len(self.users) + 1, len(self.items))
+            numbers = self.items.numbers
+            self.pending.setdefault(event.user, []).extend((seq, numbers[placed.item]) for placed in event.items)
+            if self.decisions % PENDING_WINDOW == 0:
+                self._tidy()
+        elif isinstance(event, Item):
+            number = self.items.numbers.get(event.item)
+            if number is None:
+                self.make_room(len(self.users), len(self.items) + 1)
+                number = self.items.add(event.item)
+            self.retired.discard(number)
+            self._shown = None
+        elif isinstance(event, Retire):
+            self.retired.add(self.items.numbers[event.item])
+            self._shown = None
+        elif not isinstance(event, Genesis | Forget):
+            raise TypeError(event)
+
+    def _rate(self, event: Rated) -> None:
+        user = self.users.numbers.get(event.user)
+        if user is None:
+            user = self.users.add(event.user)
+            self.make_room(len(self.users) + 1, len(self.items))  # one row is free, for whoever comes next
+        item = self.items.numbers[event.item]
+        mean, score = (np.nan, np.nan) if event.mean is None or event.score is None else (event.mean, event.score)
+        self._waiting.append((user, item, event.rating, mean, score))
+        self.ratings += 1
+        waiting = self.pending.get(event.user)
+        if waiting is not None:
+            rest = [entry for entry in waiting if entry[1] != item]
+            if rest:
+                self.pending[event.user] = rest
+            else:
+                del self.pending[event.user]
+        if len(self._waiting) >= CHUNK:
+            self.learn()
+
+    def learn(self) -> None:
+        """Learn from the ratings taken in since the last time, in one call of compiled code."""
+        if not self._waiting:
+            return
+        table = np.array(self._waiting)  # dense numbers are far below 2⁵³: exact
+        self._waiting = []
+        users, items = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64)
+        ratings = np.ascontiguousarray(table[:, 2])
+        self.agent.replay(users, items, ratings)
+        self.ledger = entered(self.ledger, users, items, ratings)
+        self.series.add(ratings, table[:, 3], table[:, 4])
+
+    def make_room(self, n_users: int, n_items: int) -> None:
+        """Grow if there is no room for so many. What waits is learned first: the moment of growth is part of the order."""
+        if n_users <= self.agent.n_users and n_items <= self.agent.n_items:
+            return
+        self.learn()
+        users, items = self.agent.n_users, self.agent.n_items
+        while users < n_users:
+            users *= 2
+        while items < n_items:
+            items *= 2
+        self.agent.grow(users, items)
+        self.ledger = grown(self.ledger, users, items)
+        self.growths += 1
+
+    def row_of(self, user: str) -> int:
+        """The row of a user; of a stranger, the row they would get."""
+        return self.users.numbers.get(user, len(self.users))
+
+    def ratings_of(self, user: str) -> int:
+        number = self.users.numbers.get(user)
+        return 0 if number is None else int(self.ledger.user_ratings[number])
+
+    def waiting_for(self, user: str, seq: int) -> Items:
+        """The items whose rating by this user is waited for when event `seq` is decided, without repetition, latest first."""
+        recent = [item for shown, item in reversed(self.pending.get(user, ())) if shown > seq - PENDING_WINDOW]
+        return np.array(list(dict.fromkeys(recent))[:PENDING], np.int32)
+
+    @property
+    def shown(self) -> Items:
+        """The items that are not retired."""
+        if self._shown is None:
+            self._shown = np.array([number for number in range(len(self.items)) if number not in self.retired], np.int32)
+        return self._shown
+
+    def take_back(self, n_items: int, retired: set[int], user_events: dict[str, int], decisions: int, seq: int) -> None:
+        """Undo events that were decided but could not be committed: items, retirements and what is waited for."""
+        self.items.take_back(n_items)
+        self.retired = retired
+        self._shown = None
+        self.decisions = decisions
+        self.seq = seq
+        for user in user_events:
+            kept = [entry for entry in self.pending.get(user, ()) if entry[0] <= seq]
+            if kept:
+                self.pending[user] = kept
+            else:
+                self.pending.pop(user, None)
+
+    def _tidy(self) -> None:
+        """Drop what is no longer waited for; `waiting_for` would not look at it any more."""
+        oldest = self.seq - PENDING_WINDOW
+        for user in list(self.pending):
+            kept = [entry for entry in self.pending[user] if entry[0] > oldest]
+            if kept:
+                self.pending[user] = kept
+            else:
+                del self.pending[user]
+
+    @property
+    def state_id(self) -> str:
+        self.learn()
+        return self.agent.state_id
+
+    def saved(self) -> dict[str, Any]:
+        """What is neither in the agent nor in the ledger, as JSON."""
+        return {
+            "users": self.users.names,
+            "items": self.items.names,
+            "retired": sorted(self.retired),
+            "pending": {user: entries for user, entries in self.pending.items() if entries},
+            "seq": self.seq,
+            "ratings": self.ratings,
+            "decisions": self.decisions,
+            "series": self.series.saved(),
+        }
+
+    def restore(self, saved: dict[str, Any], ledger: Ledger, sums: NDArray[np.float64]) -> None:
+        """Put back what `saved` gave."""
+        self.users, self.items = Names(saved["users"]), Names(saved["items"])
+        self.retired = set(saved["retired"])
+        self.pending = {user: [(seq, item) for seq, item in entries] for user, entries in saved["pending"].items()}
+        self.seq, self.ratings, self.decisions = saved["seq"], saved["ratings"], saved["decisions"]
+        self.series.width, self.series.count = saved["series"]["width"], saved["series"]["count"]
+        self.series.sums = sums
+        self.ledger = ledger
+        self._shown = None

@@ -11,6 +11,8 @@ from albatross.core.errors import InvalidInput
 
 REFUSED, INTERRUPTED = 2, 130
 """Exit codes: what was asked for is not possible; the interrupt key."""
+SERVE = ("httptools", "litestar", "msgspec", "prometheus_client", "structlog", "uvicorn", "uvloop")
+"""What only the service needs."""
 
 app = App(
     name="albatross",
@@ -44,6 +46,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except (InvalidInput, CycloptsError) as error:
         return _complain(" ".join(str(error).split()), REFUSED)
+    except ModuleNotFoundError as error:
+        if error.name not in SERVE:
+            raise
+        return _complain(f"this needs {error.name}, which is not installed; accepted: pip install 'albatross[serve]'", REFUSED)
     except MemoryError as error:
         return _complain(f"not enough memory: {error}", REFUSED)
     except OSError as error:

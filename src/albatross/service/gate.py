@@ -5,15 +5,14 @@ import time
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-import msgspec
 from litestar.enums import ScopeType
-from litestar.types import ASGIApp, HTTPResponseStartEvent, Message, Receive, Scope, Send
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
+from albatross.service.express import MAX_BODY
 from albatross.service.messages import Overloaded, Refused
 from albatross.service.metrics import Metrics
-from albatross.service.problems import MEDIA_TYPE, Denied, headers_of, problem
+from albatross.service.problems import Denied, headers_of, of_refused, send_problem
 
-MAX_BODY = 2**20
 MAX_WAITING_BODIES = 2**26
 """Bytes of bodies that may be in memory at one time: beyond, requests are refused before they are read."""
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
@@ -73,7 +72,7 @@ class Gate:
                 raise Overloaded(f"{self.most_in_flight} requests are being answered already; try again in a second")
             await self.app(scope, receive, watched)
         except Refused as refused:
-            await _refuse(refused, watched)
+            await send_problem(of_refused(refused), watched, headers_of(refused))
         finally:
             self.in_flight -= counted
             self.body_bytes -= size
@@ -104,15 +103,3 @@ def _announced(scope: Scope) -> int:
         if name == b"transfer-encoding":
             return MAX_BODY
     return 0
-
-
-async def _refuse(refused: Refused, send: Send) -> None:
-    body = msgspec.json.encode(problem(refused.status, refused.code, str(refused)))
-    headers = {"content-type": MEDIA_TYPE, "content-length": str(len(body)), **headers_of(refused)}
-    start: HTTPResponseStartEvent = {
-        "type": "http.response.start",
-        "status": refused.status,
-        "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
-    }
-    await send(start)
-    await send({"type": "http.response.body", "body": body, "more_body": False})

@@ -1,8 +1,6 @@
 """The engine over HTTP: every endpoint, and what it says of itself in OpenAPI."""
 
-import asyncio
-from collections.abc import AsyncIterator
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import msgspec
 from litestar import Litestar, Request, Response, Router, get, post
@@ -13,22 +11,18 @@ from litestar.openapi.config import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 from litestar.params import Body
-from litestar.response import ServerSentEvent, ServerSentEventMessage
+from litestar.response import ServerSentEvent
 
 import albatross
 from albatross.service import examples, messages
 from albatross.service.batches import NDJSON, BatchOperation, answer_lines, read_lines
-from albatross.service.engine import Engine
-from albatross.service.gate import ENDLESS, MAX_BODY
-from albatross.service.keys import Keys
-from albatross.service.messages import BadValue, NotReady, Overloaded, Refused, StorageFailed
-from albatross.service.metrics import CONTENT_TYPE, Metrics
-from albatross.service.problems import Denied, Unauthorized, documented, on_failure, on_http_error, on_refused
-from albatross.service.strict_json import NotJson, parse
-
-MAX_STREAMS = 32
-STREAM_SECONDS = 1.0
-"""How often a stream looks whether there is anything new."""
+from albatross.service.express import MAX_BODY
+from albatross.service.gate import ENDLESS
+from albatross.service.messages import NotReady, Refused, StorageFailed
+from albatross.service.metrics import CONTENT_TYPE
+from albatross.service.problems import documented, on_failure, on_http_error, on_refused
+from albatross.service.serving import Service, read_as
+from albatross.service.strict_json import NotJson
 
 PATHS = (
     "/v1/recommend",
@@ -48,7 +42,6 @@ PATHS = (
     "/schema",
 )
 
-T = TypeVar("T")
 Connection = ASGIConnection[Any, Any, Any, Any]
 
 
@@ -70,83 +63,11 @@ class StrictRequest(Request[Any, Any, Any]):
         return read_as(await self.body(), Any if field is None else field.annotation)
 
 
-def read_as(body: bytes, kind: type[T]) -> T:
-    """A JSON document as a message."""
-    try:
-        return msgspec.convert(parse(body), kind)
-    except msgspec.ValidationError as error:
-        raise BadValue(str(error)) from None
-
-
-class Service:
-    """What the handlers share: the engine, the keys, and whether it is time to end."""
-
-    def __init__(self, engine: Engine, keys: Keys, needs_key: bool) -> None:
-        """`needs_key`: also where there is no key yet, as nobody else can be trusted beyond this machine."""
-        self.engine = engine
-        self.keys = keys
-        self.needs_key = needs_key
-        self.metrics = Metrics(PATHS)
-        self.ending = asyncio.Event()
-        self.in_flight: Any = lambda: 0
-        self._streams = 0
-        self._scrypt = asyncio.Semaphore(1)
-
-    async def ask(self, request: messages.Request) -> Any:
-        return await asyncio.wrap_future(self.engine.submit(request))
-
-    async def admit(self, connection: Connection, handler: BaseRouteHandler) -> None:
-        """The guard of every endpoint that is not open to all."""
-        if not (self.needs_key or self.keys):
-            return
-        word, _, given = connection.headers.get("authorization", "").partition(" ")
-        if word.lower() != "bearer" or not given:
-            raise Unauthorized("there is no key; accepted: the header Authorization: Bearer KEY")
-        key = self.keys.known(given.strip())
-        if key is None:
-            async with self._scrypt:  # guesses wait for one another, and not everybody else for them
-                key = await asyncio.to_thread(self.keys.verify, given.strip())
-        if key is None:
-            raise Unauthorized("the key is not one of this service")
-        if handler.opt["scope"] not in key.scopes:
-            raise Denied(f"the key has the scope {', '.join(key.scopes)}; accepted: {handler.opt['scope']}")
-
-    async def open_stream(self) -> AsyncIterator[ServerSentEventMessage]:
-        """Refused, if at all, before the first byte of an answer."""
-        if self._streams >= MAX_STREAMS:
-            raise Overloaded(f"{MAX_STREAMS} streams are open; accepted: no more")
-        await self.ask(messages.AskVersion(state=False))
-        return self._news()
-
-    async def _news(self) -> AsyncIterator[ServerSentEventMessage]:
-        """The head of the log and the series, whenever there is something new, until the service ends."""
-        self._streams += 1
-        try:
-            seq = -1
-            while not self.ending.is_set():
-                version = await self.ask(messages.AskVersion(state=False))
-                if version.seq != seq:
-                    seq = version.seq
-                    yield ServerSentEventMessage(data=msgspec.json.encode(version).decode(), event="version", id=seq)
-                    series = await self.ask(messages.AskSeries())
-                    yield ServerSentEventMessage(data=msgspec.json.encode(series).decode(), event="series", id=seq)
-                else:
-                    yield ServerSentEventMessage(data=None, comment="nothing new")
-                try:
-                    await asyncio.wait_for(self.ending.wait(), STREAM_SECONDS)
-                except TimeoutError:
-                    continue
-        except (NotReady, Overloaded):
-            return
-        finally:
-            self._streams -= 1
-
-
 def application(service: Service) -> Litestar:
     """Every endpoint of the service, as an ASGI application."""
 
     async def guard(connection: Connection, handler: BaseRouteHandler) -> None:
-        await service.admit(connection, handler)
+        await service.admit(connection.headers.get("authorization", ""), handler.opt["scope"])
 
     guarded = Router("/", guards=[guard], route_handlers=[*_questions(service), *_changes(service)])
     return Litestar(
@@ -157,7 +78,7 @@ def application(service: Service) -> Litestar:
         openapi_config=OpenAPIConfig(
             title="albatross",
             version=albatross.__version__,
-            description="Recommendation that starts from nothing and learns from every rating, at once. Ids stand in bodies, never in paths.",
+            description="Recommendation from nothing, which learns from every rating, at once. Ids stand in bodies, never in paths.",
             path="/schema",
             render_plugins=[JsonRenderPlugin(path=["/", "/openapi.json"])],
             components=Components(security_schemes={"key": SecurityScheme(type="http", scheme="bearer")}),

@@ -9,6 +9,7 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import Example
+from litestar.types import HTTPResponseStartEvent, Send
 
 from albatross.service.messages import BadValue, Overloaded, Refused
 from albatross.service.strict_json import NotJson
@@ -43,13 +44,21 @@ class Unauthorized(Refused):
     code = "no-valid-key"
 
 
+class TooLarge(Refused):
+    status = 413
+    code = "too-large"
+
+    def __init__(self) -> None:
+        super().__init__("the body is larger than 1 MiB; accepted: up to that")
+
+
 MEANINGS = {
     400: (NotJson.code, "The body is not JSON as its specification has it, or not one that every reader understands alike."),
     401: (Unauthorized.code, "There is no key, or not one of this service."),
     403: (Denied.code, "The key has another scope, or the Host or Origin is not one of this service."),
     404: ("unknown-decision", "There is no such decision or user."),
     409: ("event-in-flight", "The same event is on its way to the disk; ask again."),
-    413: ("too-large", "The body is larger than 1 MiB."),
+    413: (TooLarge.code, "The body is larger than 1 MiB."),
     422: (BadValue.code, "A value is not accepted; nothing was changed."),
     429: (Overloaded.code, "More is asked than can be answered; nothing was changed. Try again after the seconds in Retry-After."),
     503: ("not-ready", "The log is being replayed, the service is ending, or the disk failed."),
@@ -73,8 +82,18 @@ def documented(*statuses: int) -> dict[int, ResponseSpec]:
     return {status: _documented(status) for status in (*statuses, 401, 403, 413, 429, 503)}
 
 
+def of_refused(error: Refused) -> Problem:
+    return problem(error.status, error.code, str(error))
+
+
+def failed(path: str, error: Exception) -> Problem:
+    """What nobody foresaw. The log gets the traceback; the caller gets neither that nor anything of another's request."""
+    log.error("request failed", path=path, exc_info=error)
+    return problem(500, "failed", "the service failed to answer; its log says why")
+
+
 def on_refused(request: Request[Any, Any, Any], error: Refused) -> Response[Problem]:
-    return _response(problem(error.status, error.code, str(error)), headers_of(error))
+    return _response(of_refused(error), headers_of(error))
 
 
 def on_http_error(request: Request[Any, Any, Any], error: HTTPException) -> Response[Problem]:
@@ -83,16 +102,31 @@ def on_http_error(request: Request[Any, Any, Any], error: HTTPException) -> Resp
         return on_refused(request, NotJson("the body is empty"))  # the bodies that are not empty are read by us
     if error.status_code >= 500:
         return on_failure(request, error)
-    status = HTTPStatus(error.status_code)
-    code = {404: "not-found", 405: "method-not-allowed", 413: "too-large"}.get(status, "refused")
-    detail = "the body is larger than 1 MiB" if status == 413 else f"{request.method} {request.url.path}: {error.detail}"
-    return _response(problem(status, code, detail), dict(error.headers or {}))
+    if error.status_code == TooLarge.status:
+        return on_refused(request, TooLarge())
+    code = {404: "not-found", 405: "method-not-allowed"}.get(error.status_code, "refused")
+    detail = f"{request.method} {request.url.path}: {error.detail}"
+    return _response(problem(error.status_code, code, detail), dict(error.headers or {}))
 
 
 def on_failure(request: Request[Any, Any, Any], error: Exception) -> Response[Problem]:
-    """What nobody foresaw. The log gets the traceback; the caller gets neither that nor anything of another's request."""
-    log.error("request failed", path=request.url.path, exc_info=error)
-    return _response(problem(500, "failed", "the service failed to answer; its log says why"), {})
+    return _response(failed(request.url.path, error), {})
+
+
+async def send_problem(content: Problem, send: Send, headers: dict[str, str] | None = None) -> None:
+    """Where there is no framework around."""
+    await send_body(content.status, header_pairs({"content-type": MEDIA_TYPE, **(headers or {})}), msgspec.json.encode(content), send)
+
+
+async def send_body(status: int, headers: list[tuple[bytes, bytes]], body: bytes, send: Send) -> None:
+    length = (b"content-length", str(len(body)).encode())
+    start: HTTPResponseStartEvent = {"type": "http.response.start", "status": status, "headers": [*headers, length]}
+    await send(start)
+    await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+def header_pairs(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(name.lower().encode(), value.encode()) for name, value in headers.items()]
 
 
 def _response(content: Problem, headers: dict[str, str]) -> Response[Problem]:

@@ -17,9 +17,12 @@ import uvloop
 
 from albatross.core.errors import InvalidInput
 from albatross.service.engine import Engine, Options
+from albatross.service.express import Express
 from albatross.service.gate import LOOPBACK, Gate, is_loopback
-from albatross.service.http import Service, application
+from albatross.service.http import PATHS, application
 from albatross.service.keys import Keys
+from albatross.service.metrics import Metrics
+from albatross.service.serving import Service
 
 PROGRESS_SECONDS = 1.0
 DRAIN_SECONDS = 10
@@ -86,9 +89,9 @@ async def _serve(folder: Path, options: Options, address: Address, keys: Keys, l
 
     engine = Engine(folder, options, on_failure=fail)
     try:
-        service = Service(engine, keys, needs_key=not is_loopback(address.host))
+        service = Service(engine, keys, Metrics(PATHS), needs_key=not is_loopback(address.host))
         hosts = {*LOOPBACK, *address.allow_hosts, f"[{address.host}]" if ":" in address.host else address.host}
-        gate = Gate(application(service), service.metrics, hosts, address.allow_origins, options.queue)
+        gate = Gate(Express(application(service), service), service.metrics, hosts, address.allow_origins, options.queue)
         service.in_flight = lambda: gate.in_flight
         server = _Server(_configuration(gate, address))
         for number in (signal.SIGTERM, signal.SIGINT):

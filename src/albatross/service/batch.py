@@ -1,7 +1,7 @@
 """One group of requests: decide, commit once, learn, answer all.
 
-Order within a group: decisions and changes of the catalogue come first and see the model as it was; ratings come behind them and are learned
-only when the commit has succeeded. So the model never knows more than the disk, and nothing that was learned has to be undone.
+Order within a group: decisions and changes of the catalogue come first and see the model as it was; ratings come behind them and
+are learned only when the commit has succeeded. So the model never knows more than the disk, and nothing that was learned has to be undone.
 """
 
 import hashlib
@@ -119,8 +119,8 @@ class Batch:
         if not self.early and not late:
             return
         self.store.append([row for _, row in self.early + late])
-        for seq, (event, _) in enumerate(late, start=self.head + len(self.early) + 1):
-            self.model.fold(seq, event)
+        first = self.head + len(self.early) + 1
+        self.model.fold_all(range(first, first + len(late)), [event for event, _ in late])
         self.model.learn()
 
     def _take_back(self) -> None:

@@ -86,14 +86,14 @@ def _eligible(model: Model, request: Recommend, pending: Items) -> Items:
         barred = np.zeros(len(model.items), np.bool_)
         barred[unwanted] = True
         if user is not None and request.exclude_seen != "none":
-            barred[rated_by(model.ledger, user)[0]] = True
+            barred[rated_by(model.ledger, user)] = True
         if request.exclude_seen == "pending":
             barred[pending] = True
         eligible = eligible[~barred[eligible]]
     if eligible.size == 0:
         given = "the catalogue" if request.candidates is None else f"{len(request.candidates)} candidates"
         raise NoEligibleCandidate(
-            f"of {given}, nothing is left to show {request.user!r}: all are retired, excluded, or seen already; accepted: at least one candidate"
+            f"of {given}, nothing is left to show {request.user!r}: all are retired, excluded or seen; accepted: at least one candidate"
         )
     return eligible
 
@@ -108,9 +108,7 @@ def shown_items(placed: list[Placed]) -> list[ShownItem]:
 def _explain(model: Model, user: str, pending: Items, placed: list[Placed]) -> Explanation:
     row = model.row_of(user)
     place = place_of(model.agent, row)
-    own: dict[int, int] = {}
-    if user in model.users.numbers:
-        own = {int(item): int(plays) for item, plays in zip(*rated_by(model.ledger, row), strict=True)}
+    own = rated_by(model.ledger, row)
     items = []
     for shown in placed:
         number = model.items.numbers[shown.item]
@@ -122,7 +120,7 @@ def _explain(model: Model, user: str, pending: Items, placed: list[Placed]) -> E
                 bonus=shown.score - shown.mean,
                 score=shown.score,
                 item_ratings=int(model.ledger.item_ratings[number]),
-                own_ratings=own.get(number, 0),
+                own_ratings=int(np.count_nonzero(own == number)),
                 explored=shown.explored,
                 width=width,
                 width_after=width_after,

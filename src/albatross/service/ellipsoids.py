@@ -2,12 +2,13 @@
 
 A recommendation that waits for its rating is counted as a visit: its item x enters V = V + x xᵀ, so the width shrinks and the next decision
 looks elsewhere, but the expectation stays: it is as if the rating had come exactly as expected. Nothing of that is
-learned: V is changed for one decision, in working memory. Policies without an ellipsoid cannot do that; for them what waits is not shown again.
+learned: V is changed for one decision, in working memory. Policies without an ellipsoid cannot do that; for them what waits
+is not shown again.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,8 @@ class Place(NamedTuple):
 
 def place_of(agent: Agent, user: int) -> Place | None:
     """The user's ellipsoid given the present item vectors; none where the policy has no such thing."""
-    state, scratch, settings = agent.state, agent.scratch, agent.settings
+    state, scratch = agent.state, agent.scratch
+    settings: Any = agent.settings
     if isinstance(scratch, alternating.Ellipsoid):
         scratch.current[0] = -1  # later steps overwrite `gram`, which is wanted here
         program(alternating.place_user, type(state))(state, settings, scratch, user)
@@ -53,7 +55,7 @@ def place_of(agent: Agent, user: int) -> Place | None:
 def counts_pending(agent: Agent, user: int) -> bool:
     """Whether the next decision for this user would take unanswered recommendations into account."""
     if isinstance(agent.state, alb_rs.State):  # between two switches the decision does not look at V
-        return bool(alb_rs.is_due(agent.state, agent.settings, user))
+        return bool(alb_rs.is_due(agent.state, cast(alb_rs.Settings, agent.settings), user))
     return isinstance(agent.scratch, alternating.Ellipsoid) or isinstance(agent.state, oful.State)
 
 
@@ -63,7 +65,8 @@ def pending_counted(agent: Agent, user: int, pending: Items) -> Iterator[None]:
     if pending.size == 0 or not counts_pending(agent, user):
         yield
         return
-    state, scratch, settings = agent.state, agent.scratch, agent.settings
+    state, scratch = agent.state, agent.scratch
+    settings: Any = agent.settings
     if isinstance(state, oful.State):
         gram, moment = state.user_grams[user].copy(), state.user_moments[user].copy()
         center = place_of(agent, user).center  # type: ignore[union-attr]

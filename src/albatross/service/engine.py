@@ -244,8 +244,8 @@ class Engine:
         check_id("user", user)
         erased = [
             seq
-            for rows in self._store.read(checked=False)
-            for seq, event in zip(*decoded(rows), strict=True)
+            for first, bodies in self._store.read(checked=False)
+            for seq, event in zip(*decoded(first, bodies), strict=True)
             if isinstance(event, Rated | Decided) and event.user == user
         ]
         if not erased:

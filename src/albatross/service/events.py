@@ -67,7 +67,7 @@ class Decided(Struct, frozen=True, array_like=True, tag="decision"):
     explanation: Explanation | None
 
 
-class Rated(Struct, frozen=True, array_like=True, tag="feedback"):
+class Rated(Struct, frozen=True, array_like=True, tag="feedback", gc=False):
     at: float
     event_id: str
     user: str

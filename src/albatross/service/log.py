@@ -76,8 +76,8 @@ class Store(Protocol):
     def body(self, seq: int) -> bytes | None:
         """The body of a row; none where there is no such row, or it was erased."""
 
-    def read(self, after: int = 0, checked: bool = True) -> Iterator[list[tuple[int, bytes | None]]]:
-        """All later rows in chunks, with their chain checked. Raises `DamagedLog` at the first that does not fit."""
+    def read(self, checked: bool = True) -> Iterator[tuple[int, list[bytes | None]]]:
+        """All rows in chunks, each with the number of its first. Raises `DamagedLog` at the first that does not fit."""
 
     def chain_at(self, seq: int) -> bytes | None: ...
     def keys(self) -> Iterator[tuple[bytes, int]]: ...
@@ -211,34 +211,35 @@ class SQLiteLog:
     def keys(self) -> Iterator[tuple[bytes, int]]:
         yield from self._connection.execute("SELECT key, seq FROM keys ORDER BY seq")
 
-    def read(self, after: int = 0, checked: bool = True) -> Iterator[list[tuple[int, bytes | None]]]:
-        chain = self.chain_at(after)
-        if chain is None:
-            raise DamagedLog(f"{self.path}: event {after} is missing; the log ends at {self._head.seq}")
-        expected = after
-        cursor = self._connection.execute("SELECT seq, body, digest, chain FROM log WHERE seq > ? ORDER BY seq", (after,))
-        blake2b = hashlib.blake2b
+    def read(self, checked: bool = True) -> Iterator[tuple[int, list[bytes | None]]]:
+        chain, before = NO_CHAIN, 0
+        cursor = self._connection.execute("SELECT seq, body, digest, chain FROM log ORDER BY seq")
         while True:
             try:
                 rows = cursor.fetchmany(CHUNK)
             except sqlite3.Error as error:
-                raise DamagedLog(f"{self.path} is damaged behind event {expected}: {error}") from error
+                raise DamagedLog(f"{self.path} is damaged behind event {before}: {error}") from error
             if not rows:
                 break
-            for seq, body, digest, kept in rows:
-                expected += 1
-                if seq != expected:
-                    raise DamagedLog(f"{self.path} is damaged at event {expected}: it is missing")
-                if not checked:
-                    continue
-                if body is not None and blake2b(body, digest_size=16).digest() != digest:
-                    raise DamagedLog(f"{self.path} is damaged at event {seq}: its content does not have the digest that was kept with it")
-                chain = blake2b(chain + digest, digest_size=16).digest()
-                if chain != kept:
-                    raise DamagedLog(f"{self.path} is damaged at event {seq}: it is not chained to the event before")
-            yield [(seq, body) for seq, body, _, _ in rows]
-        if expected != self._head.seq:
-            raise DamagedLog(f"{self.path} is damaged behind event {expected}: {self._head.seq} events were expected")
+            if rows[0][0] != before + 1 or rows[-1][0] != before + len(rows):
+                missing = next(expected for expected, row in enumerate(rows, start=before + 1) if row[0] != expected)
+                raise DamagedLog(f"{self.path} is damaged at event {missing}: it is missing")
+            if checked:
+                chain = self._check(chain, rows)
+            yield before + 1, [row[1] for row in rows]
+            before += len(rows)
+        if before != self._head.seq:
+            raise DamagedLog(f"{self.path} is damaged behind event {before}: {self._head.seq} events were expected")
+
+    def _check(self, chain: bytes, rows: list[tuple[int, bytes | None, bytes, bytes]]) -> bytes:
+        blake2b = hashlib.blake2b
+        for seq, body, digest, kept in rows:
+            if body is not None and blake2b(body, digest_size=16).digest() != digest:
+                raise DamagedLog(f"{self.path} is damaged at event {seq}: its content does not have the digest that was kept with it")
+            chain = blake2b(chain + digest, digest_size=16).digest()
+            if chain != kept:
+                raise DamagedLog(f"{self.path} is damaged at event {seq}: it is not chained to the event before")
+        return chain
 
     def flush(self) -> None:
         try:

@@ -1,6 +1,6 @@
 """What can be asked of an engine, what it answers, and what it refuses.
 
-Requests and answers are frozen and hold outside names and plain numbers only, so that the embedded recommender, HTTP and its client share them.
+Requests and answers are frozen and hold outside names and plain numbers only: the embedded recommender, HTTP and its client share them.
 """
 
 import math

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from albatross.core.agent import Agent
 from albatross.core.errors import InvalidInput
 from albatross.core.policy import Policy
 from albatross.kernels.operations import Items
-from albatross.service.events import Decided, Event, Forget, Genesis, Item, Rated, Retire
+from albatross.service.events import Decided, Event, Genesis, Item, Rated, Retire
 from albatross.service.ledger import Ledger, entered, grown, no_ledger
 from albatross.service.series import SeriesKeeper
 
@@ -65,6 +65,16 @@ class Names:
         return len(self.names)
 
 
+class Waiting(NamedTuple):
+    """Ratings that were taken in and not learned yet."""
+
+    users: list[int]
+    items: list[int]
+    ratings: list[float]
+    means: list[float | None]
+    scores: list[float | None]
+
+
 class Model:
     """What a log amounts to."""
 
@@ -84,15 +94,38 @@ class Model:
         self.decisions = 0
         self.growths = 0
         """How often there was no room left since this model was made: what such a step began cannot be taken back."""
-        self._waiting: list[tuple[int, int, float, float, float]] = []
+        self._waiting = Waiting([], [], [], [], [])
         self._shown: Items | None = None
 
     def fold(self, seq: int, event: Event) -> None:
         """Take in the next event. Ratings are learned at the next `learn`."""
-        self.seq = seq
-        if isinstance(event, Rated):
-            self._rate(event)
-        elif isinstance(event, Decided):
+        self.fold_all([seq], [event])
+
+    def fold_all(self, seqs: Iterable[int], events: Iterable[Event]) -> None:
+        """Take in the next events. Ratings come first and in place: a replay has millions of them."""
+        user_numbers, item_numbers, waiting = self.users.numbers, self.items.numbers, self._waiting
+        for seq, event in zip(seqs, events, strict=True):
+            self.seq = seq
+            if type(event) is not Rated:
+                self._fold_other(seq, event)
+                continue
+            user = user_numbers.get(event.user)
+            if user is None:
+                user = self.users.add(event.user)
+                self.make_room(len(self.users) + 1, len(self.items))  # one row is free, for whoever comes next
+            item = item_numbers[event.item]
+            waiting.users.append(user)
+            waiting.items.append(item)
+            waiting.ratings.append(event.rating)
+            waiting.means.append(event.mean)
+            waiting.scores.append(event.score)
+            if event.user in self.pending:
+                self._answered(event.user, item)
+            if len(waiting.users) >= CHUNK:
+                self.learn()
+
+    def _fold_other(self, seq: int, event: Event) -> None:
+        if isinstance(event, Decided):
             self.decisions += 1
             if event.user not in self.users.numbers:
                 self.make_room(len(self.users) + 1, len(self.items))
@@ -110,39 +143,27 @@ class Model:
         elif isinstance(event, Retire):
             self.retired.add(self.items.numbers[event.item])
             self._shown = None
-        elif not isinstance(event, Genesis | Forget):
-            raise TypeError(event)
 
-    def _rate(self, event: Rated) -> None:
-        user = self.users.numbers.get(event.user)
-        if user is None:
-            user = self.users.add(event.user)
-            self.make_room(len(self.users) + 1, len(self.items))  # one row is free, for whoever comes next
-        item = self.items.numbers[event.item]
-        mean, score = (np.nan, np.nan) if event.mean is None or event.score is None else (event.mean, event.score)
-        self._waiting.append((user, item, event.rating, mean, score))
-        self.ratings += 1
-        waiting = self.pending.get(event.user)
-        if waiting is not None:
-            rest = [entry for entry in waiting if entry[1] != item]
-            if rest:
-                self.pending[event.user] = rest
-            else:
-                del self.pending[event.user]
-        if len(self._waiting) >= CHUNK:
-            self.learn()
+    def _answered(self, user: str, item: int) -> None:
+        rest = [entry for entry in self.pending[user] if entry[1] != item]
+        if rest:
+            self.pending[user] = rest
+        else:
+            del self.pending[user]
 
     def learn(self) -> None:
         """Learn from the ratings taken in since the last time, in one call of compiled code."""
-        if not self._waiting:
+        waiting = self._waiting
+        if not waiting.users:
             return
-        table = np.array(self._waiting)  # dense numbers are far below 2⁵³: exact
-        self._waiting = []
-        users, items = table[:, 0].astype(np.int64), table[:, 1].astype(np.int64)
-        ratings = np.ascontiguousarray(table[:, 2])
+        users, items, ratings = np.array(waiting.users), np.array(waiting.items), np.array(waiting.ratings, np.float64)
+        means, scores = np.array(waiting.means, np.float64), np.array(waiting.scores, np.float64)  # none becomes not a number
+        for column in waiting:
+            column.clear()
         self.agent.replay(users, items, ratings)
-        self.ledger = entered(self.ledger, users, items, ratings)
-        self.series.add(ratings, table[:, 3], table[:, 4])
+        self.ledger = entered(self.ledger, users, items)
+        self.series.add(ratings, means, scores)
+        self.ratings += users.size
 
     def make_room(self, n_users: int, n_items: int) -> None:
         """Grow if there is no room for so many. What waits is learned first: the moment of growth is part of the order."""

@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -135,7 +135,8 @@ class Recovered(NamedTuple):
 
 def recover(folder: Path, store: Store, genesis: Genesis, progress: Progress = nothing, use_snapshots: bool = True) -> Recovered:
     """Check the whole log, and replay what the newest sound snapshot does not know."""
-    model, complaints = None, []
+    model: Model | None = None
+    complaints: list[str] = []
     if use_snapshots:
         model, complaints = _newest(folder, store, genesis)
     known = model.seq if model is not None else 0
@@ -147,8 +148,8 @@ def _newest(folder: Path, store: Store, genesis: Genesis) -> tuple[Model | None,
     for path, manifest in sound:
         if manifest.seq > store.head.seq:
             raise DamagedLog(
-                f"{folder}: the log ends at event {store.head.seq}, but {path.name} knows events up to {manifest.seq}: the end of the log is lost. "
-                f"To serve what is left, remove the folder {snapshot.SNAPSHOTS}"
+                f"{folder}: the log ends at event {store.head.seq}, but {path.name} knows events up to {manifest.seq}: "
+                f"the end of the log is lost. To serve what is left, remove the folder {snapshot.SNAPSHOTS}"
             )
         chain = store.chain_at(manifest.seq)
         if chain is None or chain.hex() != manifest.chain:
@@ -161,45 +162,51 @@ def _newest(folder: Path, store: Store, genesis: Genesis) -> tuple[Model | None,
     return None, complaints
 
 
-def replay(store: Store, model: Model, progress: Progress = nothing, at_seqs: Callable[[Model], None] | None = None) -> Model:
-    """Fold all events the model does not know, having checked all there are. `at_seqs` is called after every chunk."""
+def replay(store: Store, model: Model, progress: Progress = nothing, after_chunk: Callable[[Model], None] | None = None) -> Model:
+    """Check all events there are, and fold those that the model does not know."""
     total, known = store.head.seq, model.seq
-    erased: list[int] = []
-    excused: set[int] = set()
-    for rows in store.read():
-        erased += [seq for seq, body in rows if body is None]
-        if rows[-1][0] > known:
-            numbers, events = decoded(rows, known)
-            for seq, event in zip(numbers, events, strict=True):
-                model.fold(seq, event)
-                if isinstance(event, Forget):
-                    excused.update(event.erased)
-            model.seq = rows[-1][0]
-        progress(rows[-1][0], total)
+    erased: set[int] = set()
+    for first, bodies in store.read():
+        last = first + len(bodies) - 1
+        if last > known:
+            seqs, events = decoded(first, bodies, known)
+            if len(seqs) < len(bodies):
+                erased.update(set(range(max(first, known + 1), last + 1)).difference(seqs))
+            model.fold_all(seqs, events)
+            model.seq = last
+            for event in events:
+                if type(event) is Forget:
+                    erased.difference_update(event.erased)
+        progress(last, total)
+        if after_chunk is not None:
+            after_chunk(model)
     model.learn()
-    if known == 0 and not excused.issuperset(erased):
-        missing = next(seq for seq in erased if seq not in excused)
-        raise DamagedLog(f"the log is damaged at event {missing}: its content is gone, and no later event says that it was forgotten")
+    if erased:
+        raise DamagedLog(f"the log is damaged at event {min(erased)}: its content is gone, and no later event says that it was forgotten")
     return model
 
 
-def decoded(rows: list[tuple[int, bytes | None]], known: int = 0) -> tuple[list[int], list[Event]]:
-    """The events of rows behind `known` that were not erased, decoded together, which is quicker."""
-    present = [(seq, body) for seq, body in rows if body is not None and seq > known]
+def decoded(first: int, bodies: list[bytes | None], known: int = 0) -> tuple[Sequence[int], list[Event]]:
+    """The events behind `known` that were not erased, with their numbers; decoded together, which is quicker."""
+    seqs: Sequence[int] = range(first, first + len(bodies))
+    present = [body for body in bodies if body is not None]
+    if known >= first or len(present) < len(bodies):
+        seqs = [seq for seq, body in zip(seqs, bodies, strict=True) if body is not None and seq > known]
+        present = [body for seq, body in enumerate(bodies, start=first) if body is not None and seq > known]
     try:
-        events = decode_all(b"[" + b",".join(body for _, body in present) + b"]")
+        events = decode_all(b"[" + b",".join(present) + b"]")
         if len(events) != len(present):
             raise ValueError("rows and events differ in number")
     except (MsgspecError, ValueError) as error:
-        raise DamagedLog(f"the log is damaged between events {rows[0][0]} and {rows[-1][0]}: {error}") from error
-    return [seq for seq, _ in present], events
+        raise DamagedLog(f"the log is damaged between events {first} and {first + len(bodies) - 1}: {error}") from error
+    return seqs, events
 
 
 def check_keys(store: Store) -> None:
     """Refuse a log whose keys are not exactly those of its events: then the same rating could count twice, or a new one not at all."""
     kept = store.keys()
-    for rows in store.read(checked=False):
-        for seq, event in zip(*decoded(rows), strict=True):
+    for first, bodies in store.read(checked=False):
+        for seq, event in zip(*decoded(first, bodies), strict=True):
             if isinstance(event, Rated):
                 key = event_key(event.event_id)
             elif isinstance(event, Decided) and event.request_id is not None:

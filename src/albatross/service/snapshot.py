@@ -1,7 +1,7 @@
 """The model on disk beside the log, so that a start need not replay everything. Deleting all of them loses nothing but time.
 
 A snapshot is an `.npz` file and a manifest beside it, which is written last: {seq, chain, state id, kernel, and the digest of the file}.
-Each is written, synchronised, renamed, and the folder synchronised; a reader believes nothing that does not have the digests the manifest gives.
+Each is written, synchronised, renamed, and the folder synchronised; a reader believes nothing that does not have the digests given.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from albatross.core.errors import InvalidInput
 from albatross.core.state import flatten, identity, restored
 from albatross.kernels.compiling import source_fingerprint
 from albatross.service.events import Genesis
-from albatross.service.ledger import Ledger, no_ledger
+from albatross.service.ledger import Ledger, no_ledger, trimmed
 from albatross.service.log import Head, sync_folder
 from albatross.service.model import Model
 
@@ -62,7 +62,7 @@ def capture(model: Model, head: Head) -> Capture:
         head=head,
         kernel=kernel_of(model),
         state=_copied(model.agent.state),
-        ledger=_copied(model.ledger),
+        ledger=trimmed(model.ledger),
         sums=model.series.sums.copy(),
         saved=json.dumps(saved).encode(),
     )
@@ -147,13 +147,19 @@ def load(path: Path, manifest: Manifest, genesis: Genesis) -> Model:
         model.agent.grow(saved["n_users"], saved["n_items"])
         model.agent.state = restored(model.agent.state, _part(arrays, "state."))
         model.agent.learning.bit_generator.state = saved["learning"]
-        ledger = restored(no_ledger(saved["n_users"], saved["n_items"]), _part(arrays, "ledger."))
+        ledger = _ledger(_part(arrays, "ledger."), saved["n_users"], saved["n_items"])
         model.restore(saved, ledger, arrays["sums"])
     except (OSError, BadZipFile, EOFError, KeyError, TypeError, ValueError) as error:
         raise InvalidInput(f"{path} is not a snapshot: {error}") from error
     if model.state_id != manifest.state_id:
         raise InvalidInput(f"{path} does not hold the state it names")
     return model
+
+
+def _ledger(arrays: dict[str, NDArray[Any]], n_users: int, n_items: int) -> Ledger:
+    blank = no_ledger(n_users, n_items)
+    used = int(arrays["used"][0])
+    return restored(blank._replace(before=np.empty(used, np.int32), items=np.empty(used, np.int32)), arrays)
 
 
 def _part(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:

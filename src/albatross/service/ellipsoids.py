@@ -6,18 +6,16 @@ learned: V is changed for one decision, in working memory. Policies without an e
 is not shown again.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from albatross.core.agent import Agent
-from albatross.kernels import alternating
+from albatross.core.agent import Agent, choose
+from albatross.kernels.alternating import Ellipsoid, place_user
 from albatross.kernels.compiling import program
 from albatross.kernels.linear import add_outer, dot, factorize, log_determinant, solve_lower, solve_upper, unpack
-from albatross.kernels.operations import Items
+from albatross.kernels.operations import Items, Slate, select
 from albatross.policies import alb_rs, oful
 
 
@@ -34,9 +32,9 @@ def place_of(agent: Agent, user: int) -> Place | None:
     """The user's ellipsoid given the present item vectors; none where the policy has no such thing."""
     state, scratch = agent.state, agent.scratch
     settings: Any = agent.settings
-    if isinstance(scratch, alternating.Ellipsoid):
+    if isinstance(scratch, Ellipsoid):
         scratch.current[0] = -1  # later steps overwrite `gram`, which is wanted here
-        program(alternating.place_user, type(state))(state, settings, scratch, user)
+        program(place_user, type(state))(state, settings, scratch, user)
         lower = np.tril(scratch.gram)
         return Place(scratch.center.copy(), lower + np.tril(lower, -1).T, float(scratch.radius[0]))
     if isinstance(state, oful.State):
@@ -56,48 +54,43 @@ def counts_pending(agent: Agent, user: int) -> bool:
     """Whether the next decision for this user would take unanswered recommendations into account."""
     if isinstance(agent.state, alb_rs.State):  # between two switches the decision does not look at V
         return bool(alb_rs.is_due(agent.state, cast(alb_rs.Settings, agent.settings), user))
-    return isinstance(agent.scratch, alternating.Ellipsoid) or isinstance(agent.state, oful.State)
+    return isinstance(agent.scratch, Ellipsoid) or isinstance(agent.state, oful.State)
 
 
-@contextmanager
-def pending_counted(agent: Agent, user: int, pending: Items) -> Iterator[None]:
-    """For the decisions inside, the user's V holds what waits for a rating."""
+def choose_counting(agent: Agent, user: int, candidates: Items, pending: Items, random: np.random.Generator) -> tuple[int, float]:
+    """Let the policy choose, with what waits for a rating counted as far as the policy can. Fills the agent's slate."""
+    state, settings, scratch, slate = agent.state, agent.settings, agent.scratch, agent.slate
+    chosen: tuple[int, float]
     if pending.size == 0 or not counts_pending(agent, user):
-        yield
-        return
-    state, scratch = agent.state, agent.scratch
-    settings: Any = agent.settings
-    if isinstance(state, oful.State):
+        chosen = program(choose, type(state))(state, settings, scratch, user, candidates, slate, random)
+    elif isinstance(state, oful.State):
         gram, moment = state.user_grams[user].copy(), state.user_moments[user].copy()
         center = place_of(agent, user).center  # type: ignore[union-attr]
         for item in pending:
             _count_expected(state, user, state.item_factors[item].copy(), center)
         try:
-            yield
+            chosen = program(choose, type(state))(state, settings, scratch, user, candidates, slate, random)
         finally:
             state.user_grams[user], state.user_moments[user] = gram, moment
-        return
-    place_of(agent, user)
-    program(widen_gram)(state.item_factors, pending, scratch.gram, scratch.factor, scratch.vector, settings.user_ridge)
-    try:
-        yield
-    finally:
-        scratch.current[0] = -1  # the next step places the user anew
+    else:
+        chosen = program(choose_widened, type(state))(state, settings, scratch, user, candidates, pending, slate, random)
+    return chosen
 
 
-def widen_gram(
-    item_factors: NDArray[np.float64],
-    pending: Items,
-    gram: NDArray[np.float64],
-    factor: NDArray[np.float64],
-    vector: NDArray[np.float64],
-    ridge: float,
-) -> None:
+def choose_widened(
+    state: Any, settings: Any, scratch: Any, user: int, candidates: Items, pending: Items, slate: Slate, random: np.random.Generator
+) -> tuple[int, float]:
+    scratch.current[0] = -1  # later steps overwrite `gram`, which is built upon here
+    place_user(state, settings, scratch, user)
+    vector = scratch.vector
     for position in range(pending.size):
         for a in range(vector.size):
-            vector[a] = item_factors[pending[position], a]
-        add_outer(gram, vector, 1.0)
-    factorize(gram, factor, ridge)
+            vector[a] = state.item_factors[pending[position], a]
+        add_outer(scratch.gram, vector, 1.0)
+    factorize(scratch.gram, scratch.factor, settings.user_ridge)
+    chosen = select(state, settings, scratch, user, candidates, slate, random)
+    scratch.current[0] = -1  # the next step places the user anew
+    return chosen
 
 
 def _count_expected(state: Any, user: int, vector: NDArray[np.float64], center: NDArray[np.float64]) -> None:

@@ -94,6 +94,8 @@ class Model:
         self.decisions = 0
         self.growths = 0
         """How often there was no room left since this model was made: what such a step began cannot be taken back."""
+        self.random = np.random.Generator(np.random.PCG64(0))
+        """Turned to a stream of its own for each decision."""
         self._waiting = Waiting([], [], [], [], [])
         self._shown: Items | None = None
 

@@ -1,8 +1,8 @@
-"""Kill a server while many write to it, again and again, and count what became of what it had promised: `python -m benchmarks.chaos [KILLS]`.
+"""Kill a server while many write to it, again and again, and count what became of its promises: `python -m benchmarks.chaos [KILLS]`.
 
 The checker is that of a Jepsen set test. Acknowledged: ratings and decisions answered with 200. Lost: acknowledged, and not in the log.
-Unexpected: in the log, and never sent. Duplicated: in the log more than once. And the state of the survivor must be, bit for bit, what a clean
-replay of the log gives.
+Unexpected: in the log, and never sent. Duplicated: in the log more than once. And the state of the survivor must be, bit for bit, what a
+clean replay of the log gives.
 """
 
 import asyncio
@@ -61,8 +61,8 @@ class Verdict:
         state = "equal to" if self.live_state == self.replayed_state else "DIFFERENT from"
         odd = f", unforeseen answers {self.surprises}" if self.surprises else ""
         return (
-            f"{self.kills:,} kills in {self.seconds:.0f} s: acknowledged {self.acknowledged:,}, lost {self.lost}, unexpected {self.unexpected}, "
-            f"duplicated {self.duplicated}{odd}; state id {state} that of a clean replay ({self.replayed_state})"
+            f"{self.kills:,} kills in {self.seconds:.0f} s: acknowledged {self.acknowledged:,}, lost {self.lost}, "
+            f"unexpected {self.unexpected}, duplicated {self.duplicated}{odd}; state id {state} that of a clean replay ({self.replayed_state})"
         )
 
 

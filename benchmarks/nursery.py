@@ -1,8 +1,8 @@
 """Keeps a server running that is killed all the time: `python -m benchmarks.nursery FOLDER`.
 
-Starting Python and loading compiled code takes a second, in which nothing can go wrong with the data. So one process does that once and forks
-a server for each life; the server is the one that `albatross serve` runs. The listening socket outlives them all, so clients that connect
-between two lives wait for the next.
+Starting Python and loading compiled code takes a second, in which nothing can go wrong with the data. So one process does that once
+and forks a server for each life; the server is the one that `albatross serve` runs. The listening socket outlives them all, so clients
+that connect between two lives wait for the next.
 
 Takes a word a line and answers with a line: `start`, `kill` (by SIGKILL), `stop` (by SIGTERM).
 """

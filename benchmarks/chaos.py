@@ -62,7 +62,8 @@ class Verdict:
         odd = f", unforeseen answers {self.surprises}" if self.surprises else ""
         return (
             f"{self.kills:,} kills in {self.seconds:.0f} s: acknowledged {self.acknowledged:,}, lost {self.lost}, "
-            f"unexpected {self.unexpected}, duplicated {self.duplicated}{odd}; state id {state} that of a clean replay ({self.replayed_state})"
+            f"unexpected {self.unexpected}, duplicated {self.duplicated}{odd}; "
+            f"state id {state} that of a clean replay ({self.replayed_state})"
         )
 
 
@@ -113,8 +114,7 @@ class Client:
                     await self._send("/v1/feedback", {**rating, "decision_id": decision})
             else:
                 await self._send("/v1/feedback", {**rating, "user": user, "item": item})
-        if self.connection is not None:
-            self.connection.close()
+        self._hang_up()
 
     async def _decide(self, name: str, user: str) -> str | None:
         self.story.asked.add(name)
@@ -134,7 +134,7 @@ class Client:
                     self.connection = await Connection.open(self.port)
                 status, content = await self.connection.post(path, body)
             except ConnectionError:
-                self.connection = None
+                self._hang_up()
                 if self.ending or self.random.random() < 0.3:
                     return None
                 continue
@@ -146,6 +146,11 @@ class Client:
             if status not in (409, 429, 503):  # in flight, busy, or not yet replayed: ask again
                 self.story.surprises[status] += 1
                 return None
+
+    def _hang_up(self) -> None:
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
 
     def _acknowledged(self, path: str, question: dict[str, object], answer: dict[str, object]) -> dict[str, object]:
         if path == "/v1/feedback":

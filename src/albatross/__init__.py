@@ -8,12 +8,13 @@ from albatross.core.recording import Recording
 from albatross.simulation.trial import simulate
 
 if TYPE_CHECKING:
+    from albatross.service.client import Client
     from albatross.service.recommender import Recommender
 
-__all__ = ["Agent", "Choice", "Recommender", "Recording", "simulate"]
+__all__ = ["Agent", "Choice", "Client", "Recommender", "Recording", "simulate"]
 __version__ = "0.1.0"
 
-_LATER = {"Recommender": "albatross.service.recommender"}
+_LATER = {"Client": "albatross.service.client", "Recommender": "albatross.service.recommender"}
 """What is imported only when it is used: research needs nothing of the service."""
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.chaos import torment
 
-KILLS = 60
+KILLS = 40
 
 
 @pytest.mark.xdist_group("service-chaos")

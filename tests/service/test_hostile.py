@@ -3,7 +3,6 @@
 import asyncio
 import json
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -23,14 +22,6 @@ documents = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
     max_leaves=12,
 )
-
-
-@pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    with Live(tmp_path_factory.mktemp("hostile") / "shop") as live:
-        yield live
-        assert live.process.poll() is None
-        assert not [line for line in live.log if line["event"] == "request failed"]
 
 
 def check(live: Live, path: str, body: bytes) -> int:

@@ -2,19 +2,12 @@
 
 import http.client
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from live import Live, Reply
 
 pytestmark = pytest.mark.xdist_group("service-http")
-
-
-@pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    with Live(tmp_path_factory.mktemp("service") / "shop") as live:
-        yield live
 
 
 def accepted(reply: Reply) -> Any:

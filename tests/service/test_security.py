@@ -6,6 +6,7 @@ import subprocess
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from live import Live
@@ -16,7 +17,7 @@ from albatross.service.keys import Keys
 
 pytestmark = pytest.mark.xdist_group("service-http")
 
-QUESTIONS = {
+QUESTIONS: dict[str, list[tuple[str, str, dict[str, Any] | None]]] = {
     "recommend": [("POST", "/v1/recommend", {"user": "ann", "candidates": ["tea"]})],
     "feedback": [
         ("POST", "/v1/feedback", {"event_id": "e", "user": "ann", "item": "tea", "rating": 3}),
@@ -32,6 +33,7 @@ QUESTIONS = {
         ("POST", "/v1/items/upsert", {"item": "tea"}),
         ("POST", "/v1/items/retire", {"item": "tea"}),
         ("POST", "/v1/items/restore", {"item": "tea"}),
+        ("POST", "/v1/snapshot", {}),
         ("POST", "/v1/users/forget", {"user": "ann"}),
     ],
 }

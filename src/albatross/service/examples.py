@@ -36,6 +36,7 @@ FEEDBACK = [
     Example(summary="a rating by itself", value={"event_id": "e-2", "user": "ann", "item": "tea", "rating": 4.5}),
 ]
 ITEM = [Example(summary="an item", value={"item": "tea"})]
+NOTHING = [Example(summary="nothing to say", value={})]
 USER = [Example(summary="a user", value={"user": "ann"})]
 
 _SHOWN = messages.ShownItem("tea", 1, 4.75, 4.25, 0.5, 0.9625)
@@ -45,6 +46,7 @@ DECISION = _answer(messages.Decision("d-1", "ann", "alb", 41, [_SHOWN], 3), "Wha
 ACCEPTED = _answer(messages.Accepted(42, True, False, 42), "The rating is in the log, and the model knows it")
 ITEM_ACCEPTED = _answer(messages.ItemAccepted("tea", False, True, 43, 43), "The item is as asked for")
 USER_VIEW = _answer(messages.UserView("ann", 3, ["mate"], [0.5, 1.0], _ELLIPSOID, [_SHOWN], 42), "What is believed of the user")
+SNAPSHOT = _answer(messages.SnapshotTaken(42, "2c26b46b", "shop.albatross/snapshots/42.npz"), "The snapshot is on disk")
 FORGOTTEN = _answer(messages.Forgotten("ann", 44, 7, 44), "The user is forgotten")
 SERIES = _answer(messages.Series(100, [100, 37], [3.5, 3.9], [0.9, 0.95], [0.6, 0.4]), "How it went so far")
 VERSION = _answer(

@@ -33,6 +33,7 @@ PATHS = (
     "/v1/items/restore",
     "/v1/users/get",
     "/v1/users/forget",
+    "/v1/snapshot",
     "/v1/version",
     "/v1/series",
     ENDLESS,
@@ -164,12 +165,17 @@ def _changes(service: Service) -> list[Any]:
         """A retired item may be shown again."""
         return await ask(data)  # type: ignore[no-any-return]
 
+    @post("/v1/snapshot", status_code=200, opt={"scope": "admin"}, responses=documented(400, 422, 507) | examples.SNAPSHOT)
+    async def snapshot(data: Annotated[messages.TakeSnapshot, Body(examples=examples.NOTHING)]) -> messages.SnapshotTaken:
+        """Write the model beside the log now, so that the next start is quick. It is also done at the end and from time to time."""
+        return await ask(data)  # type: ignore[no-any-return]
+
     @post("/v1/users/forget", status_code=200, opt={"scope": "admin"}, responses=documented(400, 404, 422, 507) | examples.FORGOTTEN)
     async def forget_user(data: Annotated[messages.ForgetUser, Body(examples=examples.USER)]) -> messages.Forgotten:
         """Erase a user and rebuild the model as if they had never come. This takes as long as a replay of the log."""
         return await ask(data)  # type: ignore[no-any-return]
 
-    return [feedback, feedback_batch, upsert_item, retire_item, restore_item, forget_user]
+    return [feedback, feedback_batch, upsert_item, retire_item, restore_item, snapshot, forget_user]
 
 
 def _open(service: Service) -> list[Any]:

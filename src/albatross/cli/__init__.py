@@ -29,6 +29,13 @@ app.command("albatross.cli.data:data", name="data", help="The rating data sets: 
 app.command("albatross.cli.listing:show", name="list", help="Print the policies and the data sets, with their parameters.")
 app.command("albatross.cli.serve:serve", name="serve", help="Serve a folder over HTTP: recommend, rate, learn at once.")
 app.command("albatross.cli.keys:keys", name="keys", help="Who may ask a service what: create, list, revoke.")
+app.command("albatross.cli.importing:import_ratings", name="import", help="Bring ratings of the past into a folder of the service.")
+app.command("albatross.cli.export:export", name="export", help="Write the events of a folder to a file, as JSONL or Parquet.")
+app.command("albatross.cli.verify:verify", name="verify", help="Rebuild the model of a folder from its log alone, bit for bit.")
+app.command("albatross.cli.replay:replay", name="replay", help="Build a new folder from a log under another policy: a warm start.")
+app.command("albatross.cli.snapshot:snapshot", name="snapshot", help="Write the model of a folder beside its log.")
+app.command("albatross.cli.forget:forget", name="forget", help="Erase a user, and rebuild the model as if they had never come.")
+app.command("albatross.cli.doctor:doctor", name="doctor", help="Is this folder, and this machine, fit to serve?")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -29,6 +29,8 @@ class Genesis(Struct, frozen=True, array_like=True, tag="genesis"):
     """The code that learned first; other code may give other last bits."""
     users: list[str]
     items: list[str]
+    inherited: int = 0
+    """Events up to this one were taken over from a log under another policy."""
 
 
 class Item(Struct, frozen=True, array_like=True, tag="item"):

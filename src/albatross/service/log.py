@@ -80,7 +80,9 @@ class Store(Protocol):
         """All rows in chunks, each with the number of its first. Raises `DamagedLog` at the first that does not fit."""
 
     def chain_at(self, seq: int) -> bytes | None: ...
-    def keys(self) -> Iterator[tuple[bytes, int]]: ...
+    def key_rows(self) -> Iterator[tuple[bytes, int, bytes]]:
+        """Key, row and content, in the order of the rows."""
+
     def erase(self, seqs: Sequence[int], tombstone: Row) -> None:
         """Remove the bodies of rows and append the tombstone, all or nothing."""
 
@@ -199,8 +201,10 @@ class SQLiteLog:
         return Found(*found) if found is not None else None
 
     def body(self, seq: int) -> bytes | None:
-        found = self._connection.execute("SELECT body FROM log WHERE seq = ?", (seq,)).fetchone()
-        return found[0] if found is not None else None
+        body, digest = self._connection.execute("SELECT body, digest FROM log WHERE seq = ?", (seq,)).fetchone() or (None, b"")
+        if body is not None and digest_of(body) != digest:
+            raise DamagedLog(f"{self.path} is damaged at event {seq}: its content does not have the digest that was kept with it")
+        return body  # type: ignore[no-any-return]
 
     def chain_at(self, seq: int) -> bytes | None:
         if seq == 0:
@@ -208,8 +212,8 @@ class SQLiteLog:
         found = self._connection.execute("SELECT chain FROM log WHERE seq = ?", (seq,)).fetchone()
         return found[0] if found is not None else None
 
-    def keys(self) -> Iterator[tuple[bytes, int]]:
-        yield from self._connection.execute("SELECT key, seq FROM keys ORDER BY seq")
+    def key_rows(self) -> Iterator[tuple[bytes, int, bytes]]:
+        yield from self._connection.execute("SELECT key, seq, content FROM keys ORDER BY seq")
 
     def read(self, checked: bool = True) -> Iterator[tuple[int, list[bytes | None]]]:
         chain, before = NO_CHAIN, 0

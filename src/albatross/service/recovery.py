@@ -162,11 +162,12 @@ def _newest(folder: Path, store: Store, genesis: Genesis) -> tuple[Model | None,
     return None, complaints
 
 
-def replay(store: Store, model: Model, progress: Progress = nothing, after_chunk: Callable[[Model], None] | None = None) -> Model:
-    """Check all events there are, and fold those that the model does not know."""
-    total, known = store.head.seq, model.seq
+def replay(store: Store, model: Model, progress: Progress = nothing, until: int | None = None) -> Model:
+    """Check all events there are, or all up to `until`, and fold those that the model does not know."""
+    total, known = store.head.seq if until is None else until, model.seq
     erased: set[int] = set()
     for first, bodies in store.read():
+        bodies = bodies[: total - first + 1]
         last = first + len(bodies) - 1
         if last > known:
             seqs, events = decoded(first, bodies, known)
@@ -178,10 +179,10 @@ def replay(store: Store, model: Model, progress: Progress = nothing, after_chunk
                 if type(event) is Forget:
                     erased.difference_update(event.erased)
         progress(last, total)
-        if after_chunk is not None:
-            after_chunk(model)
+        if last == total:
+            break
     model.learn()
-    if erased:
+    if erased and until is None:
         raise DamagedLog(f"the log is damaged at event {min(erased)}: its content is gone, and no later event says that it was forgotten")
     return model
 
@@ -204,7 +205,7 @@ def decoded(first: int, bodies: list[bytes | None], known: int = 0) -> tuple[Seq
 
 def check_keys(store: Store) -> None:
     """Refuse a log whose keys are not exactly those of its events: then the same rating could count twice, or a new one not at all."""
-    kept = store.keys()
+    kept = store.key_rows()
     for first, bodies in store.read(checked=False):
         for seq, event in zip(*decoded(first, bodies), strict=True):
             if isinstance(event, Rated):
@@ -216,7 +217,7 @@ def check_keys(store: Store) -> None:
             found = next(kept, None)
             while found is not None and found[1] < seq and store.body(found[1]) is None:  # of an erased event the key stays
                 found = next(kept, None)
-            if found != (key, seq):
+            if found is None or found[:2] != (key, seq):
                 raise DamagedLog(f"the log is damaged at event {seq}: it cannot be found by its id")
     rest = next((found for found in kept if store.body(found[1]) is not None), None)
     if rest is not None:

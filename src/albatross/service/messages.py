@@ -4,7 +4,7 @@ Requests and answers are frozen and hold outside names and plain numbers only: t
 """
 
 import math
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from msgspec import Struct
 
@@ -226,8 +226,9 @@ class Forgotten(Answer, frozen=True):
 class Version(Answer, frozen=True):
     version: str
     policy: str
-    parameters: dict[str, int | float | str | bool | None]
-    scale: tuple[float, float]
+    parameters: dict[str, Any]
+    scale: tuple[float, ...]
+    """Lowest and highest rating."""
     seed: int
     seq: int
     """The head of the log."""

@@ -26,8 +26,9 @@ class Reply(NamedTuple):
 class Live:
     """`albatross serve` in a process of its own. Its log is read line by line, which is how the tests wait without sleeping."""
 
-    def __init__(self, folder: Path, *options: str, scale: str | None = "1..5", port: int = 0) -> None:
-        command = [sys.executable, "-c", "import sys, albatross.cli; sys.exit(albatross.cli.main())"]
+    def __init__(self, folder: Path, *options: str, scale: str | None = "1..5", port: int = 0, before: str = "") -> None:
+        """`before`: Python to run first in the process, such as what lets a disk fail."""
+        command = [sys.executable, "-c", f"{before}\nimport sys, albatross.cli; sys.exit(albatross.cli.main())"]
         scales = [] if scale is None else [f"--scale={scale}"]
         arguments = ["serve", str(folder), *scales, "--port", str(port), "--log", "json", *options]
         self.log: list[dict[str, Any]] = []

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import sys
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +42,7 @@ def decide(model: Model, request: Recommend, seq: int, model_seq: int, at: float
         best, certainty = choose_counting(model.agent, user, remaining, pending, random)
         position = int(random.integers(remaining.size)) if by_chance else best
         propensity = _propensity(floor, remaining.size, certainty, position == best)
-        score, mean = float(model.agent.slate.scores[position]), float(model.agent.slate.means[position])
+        score, mean = _finite(model.agent.slate.scores[position]), _finite(model.agent.slate.means[position])
         placed.append(Placed(model.items.names[remaining[position]], score, mean, propensity, by_chance))
         if len(placed) == request.n or remaining.size == 1:
             break
@@ -82,6 +83,11 @@ def _propensity(floor: float, n_candidates: int, certainty: float, best: bool) -
     return by_chance if certainty == 1.0 else None  # what else a drawing policy might have drawn, it does not tell
 
 
+def _finite(value: float) -> float:
+    """A policy that must try everything once scores it infinite, which JSON cannot say: the largest number there is stands for it."""
+    return max(-sys.float_info.max, min(float(value), sys.float_info.max))
+
+
 def _eligible(model: Model, request: Recommend, pending: Items) -> Items:
     eligible = model.shown
     if request.candidates is not None:
@@ -99,6 +105,8 @@ def _eligible(model: Model, request: Recommend, pending: Items) -> Items:
             barred[pending] = True
         eligible = eligible[~barred[eligible]]
     if eligible.size == 0:
+        if not len(model.items):
+            raise NoEligibleCandidate("there are no items yet; accepted: candidates, or items that were upserted or rated before")
         given = "the catalogue" if request.candidates is None else f"{len(request.candidates)} candidates"
         raise NoEligibleCandidate(
             f"of {given}, nothing is left to show {request.user!r}: all are retired, excluded or seen; accepted: at least one candidate"
@@ -158,7 +166,7 @@ def view_user(model: Model, user: str, n: int) -> UserView:
         choose_counting(model.agent, row, model.shown, NOTHING_PENDING, stream(model.genesis.seed, "viewing"))
         scores, means = model.agent.slate.scores[: model.shown.size], model.agent.slate.means
         best = np.argsort(-scores, kind="stable")[:n]
-        top = [Placed(model.items.names[model.shown[at]], float(scores[at]), float(means[at]), None, False) for at in best]
+        top = [Placed(model.items.names[model.shown[at]], _finite(scores[at]), _finite(means[at]), None, False) for at in best]
     factors = getattr(model.agent.state, "user_factors", None)
     vector = factors[row].tolist() if isinstance(factors, np.ndarray) and factors.ndim == 2 else None
     return UserView(

@@ -204,7 +204,7 @@ class SQLiteLog:
         body, digest = self._connection.execute("SELECT body, digest FROM log WHERE seq = ?", (seq,)).fetchone() or (None, b"")
         if body is not None and digest_of(body) != digest:
             raise DamagedLog(f"{self.path} is damaged at event {seq}: its content does not have the digest that was kept with it")
-        return body  # type: ignore[no-any-return]
+        return body
 
     def chain_at(self, seq: int) -> bytes | None:
         if seq == 0:
@@ -213,7 +213,9 @@ class SQLiteLog:
         return found[0] if found is not None else None
 
     def key_rows(self) -> Iterator[tuple[bytes, int, bytes]]:
-        yield from self._connection.execute("SELECT key, seq, content FROM keys ORDER BY seq")
+        cursor = self._connection.execute("SELECT key, seq, content FROM keys ORDER BY seq")
+        while rows := cursor.fetchmany(CHUNK):
+            yield from rows
 
     def read(self, checked: bool = True) -> Iterator[tuple[int, list[bytes | None]]]:
         chain, before = NO_CHAIN, 0

@@ -10,6 +10,9 @@ from albatross.service.messages import Series
 GROUPS = 512
 """Groups, at most (an even number): when they are full, neighbours are merged and each holds twice as many ratings."""
 
+BOUNDLESS = 1e300
+"""A score as large as this says that the item was not tried yet, not how good it is."""
+
 RATINGS, REWARD, DECIDED, INSIDE, GAP = range(5)
 
 
@@ -23,7 +26,7 @@ class SeriesKeeper:
 
     def add(self, ratings: NDArray[np.float64], means: NDArray[np.float64], scores: NDArray[np.float64]) -> None:
         """Count ratings; `means` and `scores` are not a number where there was no decision."""
-        decided = ~np.isnan(means)
+        decided = np.abs(scores) < BOUNDLESS  # false where it is not a number
         bonus = np.abs(np.where(decided, scores - means, 0.0))
         inside = decided & (np.abs(ratings - np.where(decided, means, 0.0)) <= bonus)
         gap = np.where(decided, scores - ratings, 0.0)

@@ -120,8 +120,8 @@ def manifests(folder: Path) -> tuple[list[tuple[Path, Manifest]], list[str]]:
     sound, complaints = [], []
     for path in sorted((folder / SNAPSHOTS).glob("*.json"), reverse=True):
         try:
-            text, digest = path.read_text(encoding="utf-8").splitlines()
-            if _digest(text) != digest:
+            text, digest, *end = path.read_bytes().decode().split("\n")
+            if _digest(text) != digest or end != [""]:
                 raise ValueError("its digest does not fit")
             sound.append((path.with_suffix(".npz"), Manifest(**json.loads(text))))
         except (OSError, ValueError, TypeError) as error:

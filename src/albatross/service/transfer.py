@@ -156,15 +156,14 @@ COLUMNS = {
 def _to_parquet(lines: Path, target: Path) -> None:
     import duckdb  # heavy, and needed only here
 
-    source = {name: kind for name, kind in COLUMNS.items() if name != "shown"}
-    decided = {"items": COLUMNS["shown"]}
+    source = {f'"{name}"': kind for name, kind in COLUMNS.items() if name != "shown"}  # in quotes: some are words of SQL
     columns = ", ".join(f"{name}: '{kind}'" for name, kind in source.items())
     where = str(lines).replace("'", "''")
     quoted = str(target).replace("'", "''")
     with duckdb.connect(config={"threads": "1", "autoinstall_known_extensions": "false"}) as connection:
         connection.execute(
             f"""COPY (
-                SELECT {", ".join(source)}, CASE WHEN kind = 'decision' THEN CAST(items AS {decided["items"]}) END AS shown
+                SELECT {", ".join(source)}, CASE WHEN kind = 'decision' THEN CAST(items AS {COLUMNS["shown"]}) END AS shown
                 FROM read_json('{where}', format = 'newline_delimited', columns = {{{columns}, items: 'JSON'}},
                                maximum_object_size = 268435456)
             ) TO '{quoted}' (FORMAT parquet)"""

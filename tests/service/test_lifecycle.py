@@ -186,8 +186,9 @@ def test_large_bodies_cannot_fill_the_memory(tmp_path: Path) -> None:
         for _, writer in pairs:
             writer.write(head + b" " * (size - 1))
         refusals = [asyncio.ensure_future(reader.readuntil(b"\r\n\r\n")) for reader, _ in pairs]
-        while sum(refusal.done() for refusal in refusals) < most:
-            await asyncio.wait([refusal for refusal in refusals if not refusal.done()], return_when=asyncio.FIRST_COMPLETED)
+        async with asyncio.timeout(120):  # not a measure of anything: a server that refuses nothing would keep us for ever
+            while sum(refusal.done() for refusal in refusals) < most:
+                await asyncio.wait([refusal for refusal in refusals if not refusal.done()], return_when=asyncio.FIRST_COMPLETED)
         heads = [refusal.result() for refusal in refusals if refusal.done()]
         used = resident()
         for refusal in refusals:

@@ -17,6 +17,8 @@ MAX_WAITING_BODIES = 2**26
 """Bytes of bodies that may be in memory at one time: beyond, requests are refused before they are read."""
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 ENDLESS = "/v1/stream"
+UNCOUNTED = (ENDLESS, "/healthz", "/readyz")
+"""What is answered under overload, too; streams have a bound of their own."""
 
 
 def is_loopback(host: str) -> bool:
@@ -60,10 +62,8 @@ class Gate:
                 status = message["status"]
             await send(message)
 
-        if scope["path"] == ENDLESS:
-            size = counted = 0
-        else:
-            size, counted = _announced(scope), 1
+        counted = scope["path"] not in UNCOUNTED
+        size = _announced(scope) if counted else 0
         self.in_flight += counted
         self.body_bytes += size
         try:

@@ -257,7 +257,8 @@ def test_a_rating_must_fit_its_decision(tmp_path: Path) -> None:
 def held(engine: Engine) -> threading.Event:
     """Holds the owner thread in a callback, so that what comes next has to wait until the event is set."""
     while True:
-        reached, gate, holders = threading.Event(), threading.Event(), []
+        reached, gate = threading.Event(), threading.Event()
+        holders: list[bool] = []
 
         def hold(_: "Future[Any]", reached: threading.Event = reached, gate: threading.Event = gate, holders: list[bool] = holders) -> None:
             # The callback of a request that was answered already runs in the thread that adds it: then try again.

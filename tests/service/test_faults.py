@@ -99,7 +99,8 @@ def test_a_real_limit_on_the_size_of_files(tmp_path: Path) -> None:
 
 
 def test_after_a_failed_synchronisation_nothing_is_accepted(tmp_path: Path) -> None:
-    switch, failures = Switch(), []
+    switch = Switch()
+    failures: list[BaseException] = []
     engine = Engine(tmp_path / "shop", OPTIONS, on_failure=failures.append, open_store=switch.store())
     engine.wait_ready()
     engine.ask(Feedback("kept", 4, user="ann", item="tea"))

@@ -22,7 +22,7 @@ WRITER = """
 import os, sys
 from albatross import Recommender
 from albatross.core.errors import InvalidInput
-shop = Recommender(sys.argv[1], scale=(1, 5))
+shop = Recommender(sys.argv[1], scale=(1, 5), durability=sys.argv[2])
 for number in range(20):
     print(shop.rate_item(f"user{number % 3}", f"item{number % 7}", 1 + number % 5, event_id=f"event{number}").seq, flush=True)
 print(shop.version().state_id, flush=True)
@@ -40,8 +40,9 @@ def state_id(engine: Engine) -> str:
     return state
 
 
-def test_1_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
-    run = subprocess.run([sys.executable, "-c", WRITER, str(tmp_path / "shop")], capture_output=True, text=True, check=False)
+@pytest.mark.parametrize("durability", ["commit", "relaxed"])
+def test_1_what_was_acknowledged_survives_a_kill(durability: str, tmp_path: Path) -> None:
+    run = subprocess.run([sys.executable, "-c", WRITER, str(tmp_path / "shop"), durability], capture_output=True, text=True, check=False)
     *acknowledged, state = run.stdout.split()
     assert run.returncode == -9
     assert len(acknowledged) == 20, run.stderr
@@ -192,7 +193,7 @@ def test_6_damage_in_the_middle_is_refused_with_its_place(tmp_path: Path) -> Non
 def test_6_damage_in_the_journal_is_refused(tmp_path: Path) -> None:
     """SQLite would silently drop what stands behind a damaged frame, although it was acknowledged."""
     folder = tmp_path / "shop"
-    subprocess.run([sys.executable, "-c", WRITER, str(folder)], capture_output=True, check=False)
+    subprocess.run([sys.executable, "-c", WRITER, str(folder), "commit"], capture_output=True, check=False)
     journal = folder / f"{LOG}-wal"
     content = journal.read_bytes()
     damaged = bytearray(content)

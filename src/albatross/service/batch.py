@@ -68,7 +68,8 @@ class Batch:
         """Of the ratings, once they are known."""
         self.keys: dict[bytes, tuple[int, bytes]] = {}
         """Of this batch: the event's number, or the rating's place among the ratings, and its content."""
-        self.users: dict[str, int] = {}
+        self.pending: dict[str, dict[int, int]] = {}
+        """What users were waited for before this batch decided for them."""
         self.finishing: list[tuple[Future[Any], Callable[[], Any]]] = []
         self.reading: list[tuple[Future[Any], Callable[[], Any]]] = []
 
@@ -125,7 +126,7 @@ class Batch:
 
     def _take_back(self) -> None:
         n_items, retired, decisions, seq, _ = self.before
-        self.model.take_back(n_items, retired, self.users, decisions, seq)
+        self.model.take_back(n_items, retired, self.pending, decisions, seq)
 
     def _early(self, event: Event, key: bytes | None = None, content: bytes = b"") -> int:
         """Put an event that takes effect at once in front of the ratings; returns its number."""
@@ -145,7 +146,7 @@ class Batch:
         for name in request.candidates or ():
             if name not in model.items.numbers and not model.genesis.closed:
                 self._early(Item(time.time(), name))
-        self.users[request.user] = 1
+        self.pending.setdefault(request.user, dict(model.pending.get(request.user, {})))
         event = decide(model, request, self.head + len(self.early) + 1, self.head, time.time())
         seq = self._early(event, key, content)
         if key is not None:

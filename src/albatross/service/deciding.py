@@ -21,9 +21,7 @@ from albatross.service.messages import (
     ShownItem,
     UserView,
 )
-from albatross.service.model import Model
-
-NOTHING_PENDING: Items = np.empty(0, np.int32)
+from albatross.service.model import NONE, Model
 
 
 def decide(model: Model, request: Recommend, seq: int, model_seq: int, at: float) -> Decided:
@@ -163,7 +161,7 @@ def view_user(model: Model, user: str, n: int) -> UserView:
     place = place_of(model.agent, row)
     top: list[Placed] = []
     if model.shown.size and n > 0:
-        choose_counting(model.agent, row, model.shown, NOTHING_PENDING, stream(model.genesis.seed, "viewing"))
+        choose_counting(model.agent, row, model.shown, NONE, stream(model.genesis.seed, "viewing"))
         scores, means = model.agent.slate.scores[: model.shown.size], model.agent.slate.means
         best = np.argsort(-scores, kind="stable")[:n]
         top = [Placed(model.items.names[model.shown[at]], _finite(scores[at]), _finite(means[at]), None, False) for at in best]

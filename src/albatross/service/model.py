@@ -26,6 +26,8 @@ PENDING = 10
 PENDING_WINDOW = 100_000
 """Events after which a recommendation is no longer waited for: somebody who never answers costs nothing in the long run."""
 
+NONE: Items = np.empty(0, np.int32)
+
 CHUNK = 8192
 """Ratings learned in one call of compiled code, at most."""
 
@@ -87,8 +89,8 @@ class Model:
         self.ledger: Ledger = no_ledger(n_users, n_items)
         self.series = SeriesKeeper()
         self.retired: set[int] = set()
-        self.pending: dict[str, list[tuple[int, int]]] = {}
-        """Per user: the event and the item of each recommendation that waits for a rating."""
+        self.pending: dict[str, dict[int, int]] = {}
+        """Per user: the items that wait for a rating, the latest last, each with the event that showed it."""
         self.seq = 0
         self.ratings = 0
         self.decisions = 0
@@ -131,8 +133,13 @@ class Model:
             self.decisions += 1
             if event.user not in self.users.numbers:
                 self.make_room(len(self.users) + 1, len(self.items))
-            numbers = self.items.numbers
-            self.pending.setdefault(event.user, []).extend((seq, numbers[placed.item]) for placed in event.items)
+            waiting = self.pending.setdefault(event.user, {})
+            for placed in event.items:
+                item = self.items.numbers[placed.item]
+                waiting.pop(item, None)
+                waiting[item] = seq
+            for item in list(waiting)[:-PENDING]:
+                del waiting[item]
             if self.decisions % PENDING_WINDOW == 0:
                 self._tidy()
         elif isinstance(event, Item):
@@ -147,10 +154,9 @@ class Model:
             self._shown = None
 
     def _answered(self, user: str, item: int) -> None:
-        rest = [entry for entry in self.pending[user] if entry[1] != item]
-        if rest:
-            self.pending[user] = rest
-        else:
+        waiting = self.pending[user]
+        waiting.pop(item, None)
+        if not waiting:
             del self.pending[user]
 
     def learn(self) -> None:
@@ -190,9 +196,11 @@ class Model:
         return 0 if number is None else int(self.ledger.user_ratings[number])
 
     def waiting_for(self, user: str, seq: int) -> Items:
-        """The items whose rating by this user is waited for when event `seq` is decided, without repetition, latest first."""
-        recent = [item for shown, item in reversed(self.pending.get(user, ())) if shown > seq - PENDING_WINDOW]
-        return np.array(list(dict.fromkeys(recent))[:PENDING], np.int32)
+        """The items whose rating by this user is waited for when event `seq` is decided, the latest first."""
+        waiting = self.pending.get(user)
+        if waiting is None:
+            return NONE
+        return np.array([item for item, shown in reversed(waiting.items()) if shown > seq - PENDING_WINDOW], np.int32)
 
     @property
     def shown(self) -> Items:
@@ -201,29 +209,22 @@ class Model:
             self._shown = np.array([number for number in range(len(self.items)) if number not in self.retired], np.int32)
         return self._shown
 
-    def take_back(self, n_items: int, retired: set[int], user_events: dict[str, int], decisions: int, seq: int) -> None:
-        """Undo events that were decided but could not be committed: items, retirements and what is waited for."""
+    def take_back(self, n_items: int, retired: set[int], pending: dict[str, dict[int, int]], decisions: int, seq: int) -> None:
+        """Undo events that were decided but could not be committed: items, retirements and what some users are waited for."""
         self.items.take_back(n_items)
         self.retired = retired
         self._shown = None
         self.decisions = decisions
         self.seq = seq
-        for user in user_events:
-            kept = [entry for entry in self.pending.get(user, ()) if entry[0] <= seq]
-            if kept:
-                self.pending[user] = kept
-            else:
-                self.pending.pop(user, None)
+        for user, waiting in pending.items():
+            self.pending.pop(user, None)
+            if waiting:
+                self.pending[user] = waiting
 
     def _tidy(self) -> None:
         """Drop what is no longer waited for; `waiting_for` would not look at it any more."""
         oldest = self.seq - PENDING_WINDOW
-        for user in list(self.pending):
-            kept = [entry for entry in self.pending[user] if entry[0] > oldest]
-            if kept:
-                self.pending[user] = kept
-            else:
-                del self.pending[user]
+        self.pending = {user: waiting for user, waiting in self.pending.items() if max(waiting.values()) > oldest}
 
     @property
     def state_id(self) -> str:
@@ -236,7 +237,7 @@ class Model:
             "users": self.users.names,
             "items": self.items.names,
             "retired": sorted(self.retired),
-            "pending": {user: entries for user, entries in self.pending.items() if entries},
+            "pending": {user: list(waiting.items()) for user, waiting in self.pending.items()},
             "seq": self.seq,
             "ratings": self.ratings,
             "decisions": self.decisions,
@@ -247,7 +248,7 @@ class Model:
         """Put back what `saved` gave."""
         self.users, self.items = Names(saved["users"]), Names(saved["items"])
         self.retired = set(saved["retired"])
-        self.pending = {user: [(seq, item) for seq, item in entries] for user, entries in saved["pending"].items()}
+        self.pending = {user: dict(waiting) for user, waiting in saved["pending"].items()}
         self.seq, self.ratings, self.decisions = saved["seq"], saved["ratings"], saved["decisions"]
         self.series.width, self.series.count = saved["series"]["width"], saved["series"]["count"]
         self.series.sums = sums

@@ -53,10 +53,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except (InvalidInput, CycloptsError) as error:
         return _complain(" ".join(str(error).split()), REFUSED)
-    except ModuleNotFoundError as error:
-        if error.name not in SERVE:
+    except ImportError as error:
+        # The verbs are loaded when they are used, by the parser, which wraps what happens then.
+        missing = str(getattr(error.__cause__ or error, "name", "")).partition(".")[0]
+        if missing not in SERVE:
             raise
-        return _complain(f"this needs {error.name}, which is not installed; accepted: pip install 'albatross[serve]'", REFUSED)
+        return _complain(f"this needs {missing}, which is not installed; accepted: pip install 'albatross[serve]'", REFUSED)
     except MemoryError as error:
         return _complain(f"not enough memory: {error}", REFUSED)
     except OSError as error:

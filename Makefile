@@ -7,7 +7,7 @@ READY := .venv/.ready
 ALBATROSS_DATA ?= $(if $(wildcard ../shared/data),$(abspath ../shared/data))
 export ALBATROSS_DATA
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench bench-service chaos clean
 
 demo: $(READY)  ## the main job on a world nobody has rated yet
 	$(BIN)/albatross demo
@@ -23,6 +23,13 @@ lint: $(READY)
 
 bench: $(READY)  ## speed, as ratios of things measured in one run
 	$(BIN)/python -m benchmarks
+
+bench-service: $(READY)  ## recommendations and durable feedbacks a second, and where the time goes; on a machine that does nothing else
+	$(BIN)/python -m benchmarks.service
+
+chaos: $(READY)  ## what the tests of the service do, in full: 2,000 kills, 10,000 hostile bodies
+	$(BIN)/python -m benchmarks.chaos 2000
+	$(BIN)/python -m benchmarks.hostile 10000
 
 clean:
 	rm -rf .venv

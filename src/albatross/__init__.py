@@ -1,8 +1,24 @@
 """Online recommendation from nothing: bandits over matrix factorizations that learn from every rating, at once."""
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from albatross.core.agent import Agent, Choice
 from albatross.core.recording import Recording
 from albatross.simulation.trial import simulate
 
-__all__ = ["Agent", "Choice", "Recording", "simulate"]
+if TYPE_CHECKING:
+    from albatross.service.client import Client
+    from albatross.service.recommender import Recommender
+
+__all__ = ["Agent", "Choice", "Client", "Recommender", "Recording", "simulate"]
 __version__ = "0.1.0"
+
+_LATER = {"Client": "albatross.service.client", "Recommender": "albatross.service.recommender"}
+"""What is imported only when it is used: research needs nothing of the service."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(importlib.import_module(_LATER[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,6 +11,8 @@ from albatross.core.errors import InvalidInput
 
 REFUSED, INTERRUPTED = 2, 130
 """Exit codes: what was asked for is not possible; the interrupt key."""
+SERVE = ("httptools", "litestar", "msgspec", "prometheus_client", "structlog", "uvicorn", "uvloop")
+"""What only the service needs."""
 
 app = App(
     name="albatross",
@@ -25,6 +27,15 @@ app.command("albatross.cli.reproduce:reproduce", name="reproduce", help="Do the 
 app.command("albatross.cli.study:study", name="study", help="Many trials from one TOML file: run, resume, show, export.")
 app.command("albatross.cli.data:data", name="data", help="The rating data sets: list, fetch, path.")
 app.command("albatross.cli.listing:show", name="list", help="Print the policies and the data sets, with their parameters.")
+app.command("albatross.cli.serve:serve", name="serve", help="Serve a folder over HTTP: recommend, rate, learn at once.")
+app.command("albatross.cli.keys:keys", name="keys", help="Who may ask a service what: create, list, revoke.")
+app.command("albatross.cli.importing:import_ratings", name="import", help="Bring ratings of the past into a folder of the service.")
+app.command("albatross.cli.export:export", name="export", help="Write the events of a folder to a file, as JSONL or Parquet.")
+app.command("albatross.cli.verify:verify", name="verify", help="Rebuild the model of a folder from its log alone, bit for bit.")
+app.command("albatross.cli.replay:replay", name="replay", help="Build a new folder from a log under another policy: a warm start.")
+app.command("albatross.cli.snapshot:snapshot", name="snapshot", help="Write the model of a folder beside its log.")
+app.command("albatross.cli.forget:forget", name="forget", help="Erase a user, and rebuild the model as if they had never come.")
+app.command("albatross.cli.doctor:doctor", name="doctor", help="Is this folder, and this machine, fit to serve?")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,6 +53,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except (InvalidInput, CycloptsError) as error:
         return _complain(" ".join(str(error).split()), REFUSED)
+    except ImportError as error:
+        # The verbs are loaded when they are used, by the parser, which wraps what happens then.
+        missing = str(getattr(error.__cause__ or error, "name", "")).partition(".")[0]
+        if missing not in SERVE:
+            raise
+        return _complain(f"this needs {missing}, which is not installed; accepted: pip install 'albatross[serve]'", REFUSED)
     except MemoryError as error:
         return _complain(f"not enough memory: {error}", REFUSED)
     except OSError as error:

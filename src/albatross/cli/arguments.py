@@ -1,5 +1,6 @@
 """`key=value` words, and which policy they belong to."""
 
+import math
 from collections.abc import Iterable, Sequence
 
 from albatross import policies
@@ -58,3 +59,19 @@ def parse_settings(option: str, words: Iterable[str]) -> dict[str, str]:
             raise InvalidInput(f"{option} gives {key} more than once ({settings[key]} and {value}); accepted: once")
         settings[key] = value
     return settings
+
+
+def parse_scale(text: str) -> tuple[float, float]:
+    """Lowest and highest rating.
+
+    >>> parse_scale("1..5"), parse_scale("-10..10")
+    ((1.0, 5.0), (-10.0, 10.0))
+    """
+    lowest, dots, highest = text.partition("..")
+    try:
+        low, high = float(lowest), float(highest)
+    except ValueError:
+        low = high = math.nan
+    if not (dots and low < high and math.isfinite(high - low)):
+        raise InvalidInput(f"--scale is {text!r}; accepted: lowest..highest, as 1..5")
+    return low, high

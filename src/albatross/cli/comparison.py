@@ -70,7 +70,7 @@ def show_value(value: Any) -> str:
 
 
 @contextmanager
-def progress_bar(total: int) -> Iterator[Callable[[int], None] | None]:
+def progress_bar(total: int, unit: str = "steps") -> Iterator[Callable[[int], None] | None]:
     """Something to call with the number of steps done, where somebody watches."""
     if not sys.stderr.isatty():
         yield None
@@ -78,7 +78,12 @@ def progress_bar(total: int) -> Iterator[Callable[[int], None] | None]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.completed:,.0f} of {task.total:,.0f} steps"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn(f"{{task.completed:,.0f}} of {{task.total:,.0f}} {unit}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=total)
         yield lambda steps: bar.advance(task, steps)

@@ -57,6 +57,45 @@ def read_table(
     return RatingTable(users, items, columns["ratings"].astype(np.float64), user_names, item_names, file.name)
 
 
+def read_rows(
+    path: str | os.PathLike[str], user_column: str = "user", item_column: str = "item", rating_column: str = "rating"
+) -> Iterator[tuple[int, list[str | None] | None]]:
+    """User, item and rating of every row as text, good or bad, with the line it begins on (of Parquet, with its number).
+
+    None stands for a row that has not as many fields as the header.
+    """
+    import duckdb
+
+    file, wanted = Path(path), (user_column, item_column, rating_column)
+    if not has_table_extension(file) or not file.is_file():
+        raise InvalidInput(f"{file} is no file that can be read; accepted: a file with a name ending in {', '.join(EXTENSIONS)}")
+    if not _is_parquet(file):
+        delimiter, header = _header(file, wanted)
+        _refuse_missing_columns(file, wanted, header)
+        places = [header.index(name) for name in wanted]
+        try:
+            for number, (line, fields) in enumerate(_records(file, delimiter)):
+                if number > 0:
+                    yield line, [fields[place] for place in places] if len(fields) == len(header) else None
+        except UNREADABLE as error:
+            raise _unreadable(file, error) from error
+        return
+    pattern = re.sub(r"([*?\[])", r"[\1]", str(file))
+    with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as connection:
+        try:
+            described = connection.execute("DESCRIBE SELECT * FROM read_parquet(?)", [pattern]).fetchall()
+            _refuse_missing_columns(file, wanted, [str(column[0]) for column in described])
+            columns = ", ".join(f'CAST("{name.replace(chr(34), 2 * chr(34))}" AS VARCHAR)' for name in wanted)
+            found = connection.execute(f"SELECT {columns} FROM read_parquet(?)", [pattern])
+            number = 0
+            while rows := found.fetchmany(10_000):
+                for row in rows:
+                    number += 1
+                    yield number, list(row)
+        except duckdb.Error as error:
+            raise InvalidInput(f"{file} cannot be read: {str(error).partition(chr(10))[0]}") from error
+
+
 def has_table_extension(path: str | os.PathLike[str]) -> bool:
     return Path(path).name.lower().endswith(EXTENSIONS)
 

@@ -1,0 +1,21 @@
+"""`albatross export`: the events of a folder, for other programs."""
+
+from pathlib import Path
+
+from albatross.cli.folder import opened_log, watched
+from albatross.service.transfer import export_events
+
+
+def export(folder: Path, to: Path) -> None:
+    """Write every event of a folder to a .jsonl or .parquet file, in their order.
+
+    Parameters
+    ----------
+    folder
+        A folder of the service, which must not be running.
+    to
+        The file to write: .jsonl, one object per event, or .parquet, one row per event.
+    """
+    with opened_log(folder) as (store, _), watched(store.head.seq) as progress:
+        count = export_events(store, to, progress)
+    print(f"{to}: {count:,} events")

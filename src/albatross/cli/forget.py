@@ -1,0 +1,22 @@
+"""`albatross forget`: a user, erased."""
+
+from pathlib import Path
+
+from albatross.cli.folder import check_folder, opened_engine
+from albatross.service.messages import ForgetUser
+
+
+def forget(folder: Path, user: str) -> None:
+    """Erase a user's events from the log, and rebuild the model as if they had never come. This cannot be undone.
+
+    Parameters
+    ----------
+    folder
+        A folder of the service, which must not be running; a running one does it over HTTP.
+    user
+        Who to forget.
+    """
+    check_folder(folder)
+    with opened_engine(folder) as engine:
+        forgotten = engine.ask(ForgetUser(user))
+    print(f"{forgotten.events:,} events of {user!r} were erased; event {forgotten.seq:,} says so, without the name")

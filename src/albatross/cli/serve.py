@@ -1,0 +1,88 @@
+"""`albatross serve`: a recommender over HTTP."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from albatross.cli.arguments import parse_policy, parse_scale
+from albatross.core.errors import InvalidInput
+from albatross.service.engine import QUEUE, Options
+from albatross.service.server import Address, configure_log
+from albatross.service.server import serve as serve_folder
+
+
+def serve(
+    folder: Path,
+    *,
+    scale: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
+    policy: str | None = None,
+    setting: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
+    seed: int | None = None,
+    floor: float | None = None,
+    closed_catalogue: bool | None = None,
+    durability: Literal["commit", "relaxed"] = "commit",
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    certificate: Path | None = None,
+    private_key: Path | None = None,
+    allow_host: Annotated[list[str] | None, Parameter(negative=())] = None,
+    allow_origin: Annotated[list[str] | None, Parameter(negative=())] = None,
+    queue: int = QUEUE,
+    log: Literal["text", "json"] = "text",
+) -> None:
+    """Serve a folder over HTTP. It is made if it does not exist; nothing else is needed.
+
+    Example: albatross serve shop.albatross --scale 1..5
+
+    Parameters
+    ----------
+    folder
+        Where everything is kept.
+    scale
+        Lowest and highest rating, as 1..5. Needed for a new folder.
+    policy
+        Name of a policy; for a new folder, alb if not given. See: albatross list.
+    setting
+        Parameter of the policy, as key=value; may be given several times.
+    seed
+        Seed of a new folder; 0 if not given.
+    floor
+        Share of decisions left to chance, so that propensities are true; 0.05 for a new folder.
+    closed_catalogue
+        Items appear only by upsert, not by being named.
+    durability
+        commit: on disk before it is acknowledged; relaxed: up to a second may be lost if the power fails.
+    host
+        Address to listen on. Anything but this machine needs a key: albatross keys create.
+    port
+        Port to listen on; 0 for any that is free.
+    certificate
+        TLS: the certificate chain, a PEM file.
+    private_key
+        TLS: its private key, a PEM file.
+    allow_host
+        A further name under which the service may be called (the Host header); may be given several times.
+    allow_origin
+        A further origin whose pages may call the service; may be given several times.
+    queue
+        Requests that may wait, at most; beyond, they are refused with 429.
+    log
+        How to log, to standard error: text, or json, one object a line.
+    """
+    if not 0 <= port <= 65535:
+        raise InvalidInput(f"--port is {port}; accepted: 0 to 65535")
+    if queue < 1:
+        raise InvalidInput(f"--queue is {queue}; accepted: a whole number, at least 1")
+    options = Options(
+        policy=None if policy is None else parse_policy(policy),
+        scale=None if scale is None else parse_scale(scale),
+        seed=seed,
+        floor=floor,
+        closed=closed_catalogue,
+        durability=durability,
+        queue=queue,
+    )
+    configure_log(log, sys.stderr)
+    serve_folder(folder, options, Address(host, port, certificate, private_key, allow_host or (), allow_origin or ()))

@@ -1,0 +1,38 @@
+"""`albatross verify`: the model rebuilt from the log alone, bit for bit."""
+
+from pathlib import Path
+
+from albatross.cli.folder import opened_log, watched
+from albatross.core.errors import InvalidInput
+from albatross.service.verifying import redecide
+from albatross.service.verifying import verify as verify_log
+
+
+def verify(folder: Path, *, decisions: bool = False) -> None:
+    """Rebuild the model from the log alone, and compare it with every snapshot. Every event, every id and the chain are checked.
+
+    Parameters
+    ----------
+    folder
+        A folder of the service, which must not be running.
+    decisions
+        Also make every decision again, and compare.
+    """
+    with opened_log(folder) as (store, genesis):
+        with watched(store.head.seq) as progress:
+            verdict = verify_log(store, folder, genesis, progress)
+        print(f"{verdict.seq:,} events, {verdict.ratings:,} ratings, {verdict.decisions:,} decisions: every row, id and link is sound")
+        print(f"chain    {verdict.chain}")
+        print(f"state id {verdict.state_id}")
+        for complaint in verdict.skipped:
+            print(f"skipped: {complaint}")
+        for seq in verdict.confirmed:
+            print(f"the snapshot at event {seq:,} has the state that the log gives, bit for bit")
+        if verdict.contradicted:
+            raise InvalidInput(f"{folder}: the snapshot at event {verdict.contradicted[0]} does not have the state that the log gives")
+        if decisions:
+            with watched(store.head.seq) as progress:
+                again = redecide(store, genesis, progress)
+            print(f"{again.same:,} decisions come out the same; {again.unknowable:,} are from before a change and cannot be made again")
+            if again.different:
+                raise InvalidInput(f"{folder}: decision {again.different[0]} and {len(again.different) - 1} more come out otherwise")

@@ -1,0 +1,83 @@
+"""Who rated what, whatever the policy remembers: one entry per rating, chained per user, the latest first."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from albatross.kernels.compiling import program
+from albatross.kernels.pairs import NOTHING
+
+
+class Ledger(NamedTuple):
+    user_ratings: NDArray[np.int64]
+    item_ratings: NDArray[np.int64]
+    latest: NDArray[np.int32]
+    """Per user: the latest entry."""
+    before: NDArray[np.int32]
+    """Per entry: the user's entry before it."""
+    items: NDArray[np.int32]
+    used: NDArray[np.int64]
+    """How many entries there are; the arrays may be longer."""
+
+
+def no_ledger(n_users: int, n_items: int) -> Ledger:
+    return Ledger(
+        user_ratings=np.zeros(n_users, np.int64),
+        item_ratings=np.zeros(n_items, np.int64),
+        latest=np.full(n_users, NOTHING, np.int32),
+        before=np.empty(0, np.int32),
+        items=np.empty(0, np.int32),
+        used=np.zeros(1, np.int64),
+    )
+
+
+def grown(ledger: Ledger, n_users: int, n_items: int) -> Ledger:
+    """The same with room for more users and items."""
+    larger = no_ledger(n_users, n_items)
+    for name in ("user_ratings", "item_ratings", "latest"):
+        getattr(larger, name)[: getattr(ledger, name).size] = getattr(ledger, name)
+    return larger._replace(before=ledger.before, items=ledger.items, used=ledger.used)
+
+
+def trimmed(ledger: Ledger) -> Ledger:
+    """A copy without the unused ends."""
+    used = int(ledger.used[0])
+    parts = ledger._replace(before=ledger.before[:used], items=ledger.items[:used])
+    return parts._replace(**{name: array.copy() for name, array in parts._asdict().items()})
+
+
+def entered(ledger: Ledger, users: NDArray[np.int64], items: NDArray[np.int64]) -> Ledger:
+    """The ledger with these ratings, in their order."""
+    needed = int(ledger.used[0]) + users.size
+    if needed > ledger.items.size:
+        room = max(needed, 2 * ledger.items.size)
+        ledger = ledger._replace(before=np.resize(ledger.before, room), items=np.resize(ledger.items, room))
+    program(enter_all)(ledger, users, items)
+    return ledger
+
+
+def enter_all(ledger: Ledger, users: NDArray[np.int64], items: NDArray[np.int64]) -> None:
+    """Compiled, because a replay enters millions."""
+    for step in range(users.size):
+        user, item, entry = users[step], items[step], ledger.used[0]
+        ledger.user_ratings[user] += 1
+        ledger.item_ratings[item] += 1
+        ledger.before[entry] = ledger.latest[user]
+        ledger.items[entry] = item
+        ledger.latest[user] = np.int32(entry)
+        ledger.used[0] += 1
+
+
+def read_rated(ledger: Ledger, user: int, items: NDArray[np.int32]) -> None:
+    entry = ledger.latest[user]
+    for position in range(items.size):
+        items[position] = ledger.items[entry]
+        entry = ledger.before[entry]
+
+
+def rated_by(ledger: Ledger, user: int) -> NDArray[np.int32]:
+    """The items the user rated, once per rating, the latest first."""
+    items = np.empty(int(ledger.user_ratings[user]), np.int32)
+    program(read_rated)(ledger, user, items)
+    return items

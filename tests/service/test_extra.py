@@ -1,0 +1,45 @@
+"""The service is an extra: research loads nothing of it, and where it is missing, a sentence says so."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SERVICE_ONLY = ("httptools", "litestar", "msgspec", "prometheus_client", "structlog", "uvicorn", "uvloop")
+
+
+def run(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+def test_research_loads_nothing_of_the_service() -> None:
+    done = run(
+        f"""
+import sys, albatross, albatross.cli, albatross.studies.execution, albatross.checks
+from albatross.policies.alb import ALB
+albatross.Agent(ALB(), 2, 2)
+print([name for name in {SERVICE_ONLY} if name in sys.modules])
+"""
+    )
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("missing", ["litestar", "msgspec", "uvicorn"])
+def test_without_the_extra_a_sentence_says_what_to_install(missing: str, tmp_path: Path) -> None:
+    done = run(
+        f"""
+import sys
+sys.modules[{missing!r}] = None
+import albatross.cli
+sys.exit(albatross.cli.main(["serve", {str(tmp_path / "shop")!r}, "--scale", "1..5", "--port", "0"]))
+"""
+    )
+    assert done.returncode == 2
+    assert done.stderr.strip() == f"albatross: this needs {missing}, which is not installed; accepted: pip install 'albatross[serve]'"
+
+
+def test_without_the_extra_the_help_is_there() -> None:
+    done = run("import sys; sys.modules['msgspec'] = sys.modules['litestar'] = None; import albatross.cli; albatross.cli.main(['--help'])")
+    assert "serve" in done.stdout
+    assert done.stderr == ""

@@ -1,0 +1,234 @@
+"""Each promise of the service, as its sentence says."""
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from albatross import Recommender
+from albatross.core.errors import InvalidInput
+from albatross.policies.alb import ALB
+from albatross.service import snapshot
+from albatross.service.engine import Engine, Options
+from albatross.service.log import LOG
+from albatross.service.messages import AskVersion, EventReused, Feedback, Recommend, TakeSnapshot
+from albatross.service.wal import DamagedJournal
+
+OPTIONS = Options(scale=(1, 5), policy=ALB(rank=2), snapshot_every=0)
+WRITER = """
+import os, sys
+from albatross import Recommender
+from albatross.core.errors import InvalidInput
+shop = Recommender(sys.argv[1], scale=(1, 5), durability=sys.argv[2])
+for number in range(20):
+    print(shop.rate_item(f"user{number % 3}", f"item{number % 7}", 1 + number % 5, event_id=f"event{number}").seq, flush=True)
+print(shop.version().state_id, flush=True)
+os.kill(os.getpid(), 9)
+"""
+
+
+def rate(engine: Engine, number: int) -> None:
+    engine.ask(Feedback(f"event{number}", 1 + number % 5, user=f"user{number % 3}", item=f"item{number % 7}"))
+
+
+def state_id(engine: Engine) -> str:
+    state = engine.ask(AskVersion()).state_id
+    assert isinstance(state, str)
+    return state
+
+
+@pytest.mark.parametrize("durability", ["commit", "relaxed"])
+def test_1_what_was_acknowledged_survives_a_kill(durability: str, tmp_path: Path) -> None:
+    run = subprocess.run([sys.executable, "-c", WRITER, str(tmp_path / "shop"), durability], capture_output=True, text=True, check=False)
+    *acknowledged, state = run.stdout.split()
+    assert run.returncode == -9
+    assert len(acknowledged) == 20, run.stderr
+    with Recommender(tmp_path / "shop") as shop:
+        assert shop.version().ratings == 20
+        assert shop.version().state_id == state
+        assert shop.version().seq == int(acknowledged[-1])
+
+
+def test_1_commits_are_synchronised(tmp_path: Path) -> None:
+    """What SQLite was told: FULL synchronises each commit; NORMAL leaves that to the checkpoint of once a second."""
+    for durability, level in (("commit", 2), ("relaxed", 1)):
+        with Engine(tmp_path / durability, Options(scale=(1, 5), durability=durability)) as engine:
+            connection = engine._store._connection  # type: ignore[attr-defined]
+            assert connection.execute("PRAGMA synchronous").fetchone() == (level,)
+            assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_2_the_same_event_is_applied_once_for_ever(tmp_path: Path) -> None:
+    """Deliveries, shuffled and repeated across restarts, give the state of the run in which each came once."""
+    events = [Feedback(f"event{number}", 1 + number % 5, user=f"user{number % 3}", item=f"item{number % 7}") for number in range(40)]
+    random = np.random.default_rng(0)
+    with Engine(tmp_path / "once", OPTIONS) as once:
+        once.wait_ready()
+        for event in events:
+            once.ask(event)
+        expected = state_id(once)
+    for part in range(4):
+        with Engine(tmp_path / "often", OPTIONS) as often:
+            often.wait_ready()
+            for event in events[10 * part : 10 * part + 10]:
+                assert often.ask(event).applied
+                again = events[int(random.integers(10 * part + 1))]
+                answer = often.ask(again)
+                assert answer.duplicate or again is event
+    with Engine(tmp_path / "often", OPTIONS) as often:
+        often.wait_ready()
+        for number in random.permutation(40):
+            answer = often.ask(events[number])
+            assert answer.duplicate
+            assert answer.applied
+        assert state_id(often) == expected
+        with pytest.raises(EventReused):
+            often.ask(Feedback("event0", 5, user="user0", item="item0"))
+        assert state_id(often) == expected
+
+
+def test_3_a_recommendation_after_a_feedback_knows_it(tmp_path: Path) -> None:
+    """From another thread, too, while others write."""
+    with Engine(tmp_path / "shop", OPTIONS) as engine:
+        engine.wait_ready()
+        rate(engine, 0)
+        failures: list[str] = []
+
+        def live(name: str) -> None:
+            for number in range(25):
+                accepted = engine.ask(Feedback(f"{name} {number}", 3, user=name, item=f"item{number % 7}"))
+                decision = engine.ask(Recommend(name))
+                if decision.model_seq < accepted.seq or decision.user_ratings != number + 1:
+                    failures.append(f"{decision} after {accepted}")
+
+        threads = [threading.Thread(target=live, args=(f"thread{number}",)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failures
+
+
+def test_4_one_total_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers without gaps, in the order of acknowledgement, even if the clock runs backwards."""
+    times = iter(range(10_000, 0, -1))
+    monkeypatch.setattr("albatross.service.batch.time.time", lambda: float(next(times)))
+    with Engine(tmp_path / "shop", OPTIONS) as engine:
+        engine.wait_ready()
+        seqs = [engine.ask(Feedback(f"event{number}", 3, user="ann", item="tea")).seq for number in range(10)]
+        assert seqs == list(range(3, 13))  # after the genesis and the item
+        before = state_id(engine)
+    snapshot.remove_all(tmp_path / "shop")
+    with Engine(tmp_path / "shop") as engine:
+        engine.wait_ready()
+        assert state_id(engine) == before
+
+
+def test_5_unanswered_recommendations_teach_nothing(tmp_path: Path) -> None:
+    with Engine(tmp_path / "shop", OPTIONS) as engine:
+        engine.wait_ready()
+        for number in range(12):
+            rate(engine, number)
+        before = state_id(engine)
+        for number in range(200):
+            engine.ask(Recommend(f"stranger{number}" if number % 2 else "user1", n=1 + number % 3))
+        assert state_id(engine) == before
+        assert engine.ask(AskVersion()).users == 3
+        answered, twin = (engine.ask(Feedback(f"last{number}", 4, user="user1", item="item3")) for number in range(2))
+        assert twin.seq == answered.seq + 1
+
+
+def test_6_a_restart_needs_no_snapshot(tmp_path: Path) -> None:
+    with Engine(tmp_path / "shop", OPTIONS) as engine:
+        engine.wait_ready()
+        for number in range(10):
+            rate(engine, number)
+        engine.ask(TakeSnapshot())
+        for number in range(10, 20):
+            rate(engine, number)
+            engine.ask(Recommend("user1"))
+        expected, shown = state_id(engine), engine.ask(Recommend("user2", request_id="r"))
+    for remove in (False, True):
+        if remove:
+            snapshot.remove_all(tmp_path / "shop")
+        with Engine(tmp_path / "shop", OPTIONS) as engine:
+            engine.wait_ready()
+            assert state_id(engine) == expected
+            assert engine.ask(Recommend("user2", request_id="r")) == shown
+            assert engine.ask(AskVersion()).decisions == 11
+
+
+def test_6_damage_in_the_middle_is_refused_with_its_place(tmp_path: Path) -> None:
+    """Bits of the log, one at a time: a start that succeeds has lost nothing; one that does not says where."""
+    with Engine(tmp_path / "shop", OPTIONS) as engine:
+        engine.wait_ready()
+        for number in range(20):
+            rate(engine, number)
+        expected = state_id(engine)
+    log = tmp_path / "shop" / LOG
+    content = log.read_bytes()
+    random = np.random.default_rng(0)
+    snapshot.remove_all(tmp_path / "shop")
+    middle = content.index(b'"event9"')
+    complaints: dict[int, str] = {}
+    for position in [middle, *random.integers(100, len(content), 60).tolist()]:
+        damaged = bytearray(content)
+        damaged[position] ^= 1 << int(random.integers(8))
+        log.write_bytes(damaged)
+        try:
+            with Engine(tmp_path / "shop", OPTIONS) as engine:
+                engine.wait_ready()
+                assert state_id(engine) == expected
+        except InvalidInput as refusal:
+            complaints[position] = str(refusal)
+        snapshot.remove_all(tmp_path / "shop")
+    assert "damaged at event 18" in complaints[middle]  # the genesis, seven items, and the tenth rating
+    assert len(complaints) > 5
+    assert all("damaged" in complaint and str(log) in complaint for complaint in complaints.values()), complaints
+
+
+def test_6_damage_in_the_journal_is_refused(tmp_path: Path) -> None:
+    """SQLite would silently drop what stands behind a damaged frame, although it was acknowledged."""
+    folder = tmp_path / "shop"
+    subprocess.run([sys.executable, "-c", WRITER, str(folder), "commit"], capture_output=True, check=False)
+    journal = folder / f"{LOG}-wal"
+    content = journal.read_bytes()
+    damaged = bytearray(content)
+    damaged[len(content) // 2] ^= 1
+    journal.write_bytes(damaged)
+    with pytest.raises(DamagedJournal, match="damaged at frame"):
+        Engine(folder)
+    journal.write_bytes(content[:-100])  # torn at the end: the last transaction was being written
+    with Recommender(folder) as shop:
+        assert shop.version().ratings == 19
+
+
+def test_7_verify_rebuilds_the_same_state_in_another_process(tmp_path: Path) -> None:
+    with Engine(tmp_path / "shop", OPTIONS) as engine:
+        engine.wait_ready()
+        for number in range(30):
+            rate(engine, number)
+            engine.ask(Recommend(f"user{number % 5}"))
+        expected = state_id(engine)
+    program = f"import sys, albatross.cli; sys.exit(albatross.cli.main(['verify', {str(tmp_path / 'shop')!r}]))"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert expected in run.stdout
+
+
+def test_8_research_imports_nothing_of_the_service() -> None:
+    program = "import sys, albatross; assert not [m for m in sys.modules if m.startswith(('albatross.service', 'msgspec', 'sqlite3'))]"
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_8_no_pickle(tmp_path: Path) -> None:
+    """Snapshots are read with pickle refused, and hold no objects."""
+    with Engine(tmp_path / "shop", OPTIONS) as engine:
+        engine.wait_ready()
+        rate(engine, 0)
+        path = engine.ask(TakeSnapshot()).path
+    with np.load(path, allow_pickle=False) as arrays:
+        assert all(arrays[name].dtype != object for name in arrays.files)

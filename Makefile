@@ -7,7 +7,7 @@ READY := .venv/.ready
 ALBATROSS_DATA ?= $(if $(wildcard ../shared/data),$(abspath ../shared/data))
 export ALBATROSS_DATA
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench bench-all peers clean
 
 demo: $(READY)  ## the main job on a world nobody has rated yet
 	$(BIN)/albatross demo
@@ -24,8 +24,14 @@ lint: $(READY)
 bench: $(READY)  ## speed, as ratios of things measured in one run
 	$(BIN)/python -m benchmarks
 
+bench-all: $(READY)  ## the same over all ranks and sizes, and every policy; up to 12 GB of memory
+	$(BIN)/python -m benchmarks --all
+
+peers: $(READY)  ## other libraries on the same ratings, in an environment of their own
+	$(BIN)/python -m benchmarks.peers .venv-peers
+
 clean:
-	rm -rf .venv
+	rm -rf .venv .venv-peers
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

@@ -24,7 +24,7 @@ lint: $(READY)
 bench: $(READY)  ## speed, as ratios of things measured in one run
 	$(BIN)/python -m benchmarks
 
-bench-all: $(READY)  ## the same over all ranks and sizes, and every policy; up to 12 GB of memory
+bench-all: $(READY)  ## the same over all ranks and sizes, and every policy; up to 6 GB of memory
 	$(BIN)/python -m benchmarks --all
 
 peers: $(READY)  ## other libraries on the same ratings, in an environment of their own

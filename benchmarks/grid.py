@@ -16,7 +16,7 @@ from benchmarks import limit
 from benchmarks.literal_alb import LiteralALB
 from benchmarks.measuring import Line, Quantity
 from benchmarks.numpy_alb import NumpyALB
-from benchmarks.stepping import Watched, now
+from benchmarks.stepping import Watched, new_reading, now
 
 RANKS = (3, 5, 8, 16, 32)
 CATALOGUES = (100, 1_682, 20_000, 1_000_000)
@@ -25,6 +25,9 @@ N_RATINGS = 25_000
 """History at which steps are measured: as many ratings as a trial has, in the beginning those of random items."""
 
 TURNS = 5
+MOST_BYTES = 4e9
+"""What the NumPy yardstick may take: it keeps whole matrices."""
+
 NEAR_THE_LIMIT = 2.5
 """How many times the arithmetic limit scoring may take, from MovieLens's 1,682 items on, at the ranks that have the target."""
 
@@ -33,18 +36,18 @@ def step(ranks: tuple[int, ...] = (5, 16), catalogues: tuple[int, ...] = (100, 1
     """Steps at a history of 25,000 ratings, all items being candidates; medians of steps that were taken in turns."""
     for rank, n_items in product(ranks, catalogues):
         cell = f"k = {rank}, m = {n_items:,}"
-        compiled, vectorized, literal = _medians(rank, n_items)
-        for name, seconds in (("NumPy", vectorized), ("literal", literal)):
-            for part, which in (("select", 0), ("update", 1)):
-                yield Line(f"{part}, {cell}", Quantity(name, seconds[which]), Quantity("compiled", compiled[which]))
+        seconds = _medians(rank, n_items)
+        compiled = seconds.pop("compiled")
+        for name, part in product(seconds, (0, 1)):
+            yield Line(f"{('select', 'update')[part]}, {cell}", Quantity(name, seconds[name][part]), Quantity("compiled", compiled[part]))
 
 
 def whole_step() -> Iterator[Line]:
     yield from step(RANKS, CATALOGUES)
 
 
-def _medians(rank: int, n_items: int) -> list[tuple[float, float]]:
-    """Seconds of `select` and `update`: compiled, in NumPy, and literal."""
+def _medians(rank: int, n_items: int) -> dict[str, list[float]]:
+    """Seconds of `select` and `update`: compiled, in NumPy where its sums of all items fit, and literal."""
     policy = ALB(rank=rank, ridge=0.01, noise=0.5)
     watched = Watched(policy, Gaussian(n_users=N_USERS, n_items=n_items, rank=rank))
     random = np.random.default_rng(0)
@@ -52,28 +55,30 @@ def _medians(rank: int, n_items: int) -> list[tuple[float, float]]:
     rewards = watched.rate(users, items)
     vectors = (watched.agent.state.user_factors, watched.agent.state.item_factors)
     n_steps = max(4, min(100, 2_000_000 // n_items))
-    literal = LiteralALB(policy, *vectors, horizon=N_RATINGS + TURNS * n_steps)
-    yardsticks: list[NumpyALB | LiteralALB] = [NumpyALB(policy, *vectors), literal]
-    for yardstick in yardsticks:
+    yardsticks: dict[str, NumpyALB | LiteralALB] = {}
+    if 8 * n_items * rank * (rank + 1) <= MOST_BYTES:
+        yardsticks["NumPy"] = NumpyALB(policy, *vectors)
+    yardsticks["literal"] = LiteralALB(policy, *vectors, horizon=N_RATINGS + TURNS * n_steps)
+    for yardstick in yardsticks.values():
         yardstick.recall(users, items, rewards)
     watched.live(1)  # compiles or loads
-    measured: list[list[NDArray[np.float64]]] = [[], [], []]
+    measured: dict[str, list[NDArray[np.float64]]] = {name: [] for name in ("compiled", *yardsticks)}
     for _ in range(TURNS):
         steps = watched.live(n_steps)
-        measured[0].append(np.array([steps.select, steps.update]))
+        measured["compiled"].append(np.array([steps.select, steps.update]))
         ratings = list(zip(steps.users.tolist(), steps.items.tolist(), steps.rewards.tolist(), strict=True))
-        for yardstick, turns in zip(yardsticks, measured[1:], strict=True):
-            turns.append(np.array([take(yardstick, *rating) for rating in ratings]).T)
-    return [tuple(np.median(np.concatenate(turns, axis=1), axis=1).tolist()) for turns in measured]
+        for name, yardstick in yardsticks.items():
+            measured[name].append(np.array([take(yardstick, *rating) for rating in ratings]).T)
+    return {name: np.median(np.concatenate(turns, axis=1), axis=1).tolist() for name, turns in measured.items()}
 
 
 def take(yardstick: NumpyALB | LiteralALB, user: int, item: int, reward: float) -> tuple[float, float]:
     """Seconds of `select` and of `update`, of the item that the policy showed."""
-    began = time.perf_counter()
+    began = time.thread_time()
     yardstick.select(user)
-    selected = time.perf_counter()
+    selected = time.thread_time()
     yardstick.update(user, item, reward)
-    return selected - began, time.perf_counter() - selected
+    return selected - began, time.thread_time() - selected
 
 
 def scoring(ranks: tuple[int, ...] = (5, 16), catalogues: tuple[int, ...] = CATALOGUES) -> Iterator[Line]:
@@ -114,6 +119,6 @@ def _scoring_seconds(item_factors: NDArray[np.float64], repetitions: int) -> NDA
     n_items, rank = item_factors.shape
     moments = np.zeros(repetitions + 1, np.int64)
     user: tuple[Any, ...] = (np.ones(rank), np.tril(np.ones((rank, rank))), scoring_block(rank))
-    room = (np.zeros(n_items), np.zeros(n_items), moments, np.zeros(2, np.int64))
+    room = (np.zeros(n_items), np.zeros(n_items), moments, new_reading(n_items))
     program(score)(item_factors, np.empty(0, np.int32), *user, *room)
     return 1e-9 * np.diff(moments)

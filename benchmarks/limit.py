@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from albatross.kernels.compiling import OPTIONS
 from albatross.kernels.lanes import LANES
-from benchmarks.stepping import now
+from benchmarks.stepping import new_reading, now
 
 write: Any = cgutils  # published without types
 
@@ -90,5 +90,5 @@ def seconds(item_factors: NDArray[np.float64], repetitions: int) -> NDArray[np.f
     coordinates = item_factors.T
     moments = np.zeros(repetitions + 1, np.int64)
     sums = np.zeros((N_SUMS, LANES))
-    triad(coordinates.shape[0])(coordinates, np.linspace(0.1, 0.2, N_SUMS), sums, moments, np.zeros(2, np.int64))
+    triad(coordinates.shape[0])(coordinates, np.linspace(0.1, 0.2, N_SUMS), sums, moments, new_reading(coordinates.shape[1]))
     return 1e-9 * np.diff(moments)

@@ -120,7 +120,8 @@ class Watched:
         draws, rewards = reaction_draws(self.world, self.moods, n_steps), np.zeros(n_steps)
         agent.state = reserve(agent.state, n_steps)
         reading = new_reading(agent.n_items)
-        readings = Readings(*(np.zeros(n_steps, np.int64) for _ in range(4)), reading)
+        arrived, selected, reacted, updated = np.zeros((4, n_steps), np.int64)
+        readings = Readings(arrived, selected, reacted, updated, reading)
         before = (agent.state, agent.settings, agent.scratch, self.world, agent.slate)
         program(watch, type(agent.state))(*before, users, draws, items, rewards, readings, agent.exploring, agent.learning)
         selecting, updating = readings.selected - readings.arrived, readings.updated - readings.reacted

@@ -125,7 +125,7 @@ class Watched:
         before = (agent.state, agent.settings, agent.scratch, self.world, agent.slate)
         program(watch, type(agent.state))(*before, users, draws, items, rewards, readings, agent.exploring, agent.learning)
         selecting, updating = readings.selected - readings.arrived, readings.updated - readings.reacted
-        chosen_in, learned_in = (np.asarray(1e-9 * (part - reading_cost(int(reading[2])))) for part in (selecting, updating))
+        chosen_in, learned_in = (np.maximum(1e-9 * (part - reading_cost(int(reading[2]))), 0.0) for part in (selecting, updating))
         return Steps(chosen_in, learned_in, users, items, rewards)
 
 
@@ -140,4 +140,4 @@ def reading_cost(clock: int) -> int:
     """Nanoseconds from one reading of the clock to the next, which each watched part contains."""
     moments = np.zeros(10_000, np.int64)
     program(idle)(moments, np.array([0, 0, clock]))
-    return int(np.median(np.diff(moments)))
+    return int(np.diff(moments).min())

@@ -57,7 +57,7 @@ def _against_limit(where: str, policy: Policy, environment: Environment, limit: 
 
 
 def profiles() -> Iterator[Line]:
-    """Of each policy at MovieLens 100K, what choosing takes against what learning takes, per step of a trial."""
+    """Of each policy at MovieLens 100K, what `select` takes of `select` and `update`, per step of a trial."""
     logged = movielens()
     for name in policies.names():
         policy = policies.create(name)
@@ -66,4 +66,4 @@ def profiles() -> Iterator[Line]:
         Watched(policy, environment).live(1)  # compiles or loads
         trials = [Watched(policy, environment).live(HORIZON) for _ in range(3)]
         select, update = (float(np.min([getattr(trial, part) for trial in trials], axis=0).mean()) for part in ("select", "update"))
-        yield Line(f"{name}, {environment.name}", Quantity("select", select), Quantity("update", update))
+        yield Line(f"{name}, {environment.name}", Quantity("select", select), Quantity("both", select + update))

@@ -79,7 +79,7 @@ def main(folder: Path, seconds: float) -> int:
         own = own or outcome
         steps, taken = len(outcome["regret"]), outcome["decide"] + outcome["learn"]
         ratio = taken / (own["decide"] + own["learn"])
-        numbers = (f"{1e6 * outcome['decide']:,.0f}", f"{1e6 * outcome['learn']:,.0f}", f"{ratio:,.3g}")
+        numbers = (f"{1e6 * outcome['decide']:,.0f}", f"{1e6 * outcome['learn']:,.0f}", f"{ratio:,.0f}")
         regrets = (f"{outcome['regret'][-1]:,.0f}", f"{own['regret'][steps - 1]:,.0f}")
         print(COLUMNS.format(name, _version(folder, player.requirement), f"{steps:,}", *numbers, *regrets), flush=True)
     print()

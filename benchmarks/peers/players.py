@@ -68,7 +68,7 @@ class Albatross(Player):
 
 class RiverLinUCB(Player):
     requirement = "river"
-    remark = "LinUCBDisjoint: a Bayesian regression per item in Python dictionaries; given contexts; asked twice, as it names one item only"
+    remark = "a Bayesian regression per item in Python dictionaries; given contexts; asked twice, as it names one item only"
 
     def prepare(self) -> None:
         from river import bandit
@@ -106,7 +106,7 @@ class RiverBiasedMF(Player):
 
 class ContextualBandits(Player):
     requirement = "contextualbandits"
-    remark = "LinUCB: an inverse per item, updated by Sherman and Morrison, in single precision; given contexts, ratings ÷ 5"
+    remark = "an inverse per item, updated by Sherman and Morrison, in single precision; given contexts, ratings ÷ 5"
 
     def prepare(self) -> None:
         from contextualbandits.online import LinUCB
@@ -125,7 +125,7 @@ class ContextualBandits(Player):
 
 class MABWiser(Player):
     requirement = "mabwiser"
-    remark = "LinUCB: a ridge regression per item in NumPy, its matrix inverted anew after each rating; given contexts"
+    remark = "a ridge regression per item in NumPy, its matrix inverted anew after each rating; given contexts"
 
     def prepare(self) -> None:
         from mabwiser.mab import MAB, LearningPolicy

@@ -7,7 +7,7 @@ READY := .venv/.ready
 ALBATROSS_DATA ?= $(if $(wildcard ../shared/data),$(abspath ../shared/data))
 export ALBATROSS_DATA
 
-.PHONY: demo test lint bench bench-service chaos clean
+.PHONY: demo test lint bench bench-all bench-service chaos peers clean
 
 demo: $(READY)  ## the main job on a world nobody has rated yet
 	$(BIN)/albatross demo
@@ -24,6 +24,9 @@ lint: $(READY)
 bench: $(READY)  ## speed, as ratios of things measured in one run
 	$(BIN)/python -m benchmarks
 
+bench-all: $(READY)  ## the same over all ranks and sizes, and every policy; up to 6 GB of memory
+	$(BIN)/python -m benchmarks --all
+
 bench-service: $(READY)  ## recommendations and durable feedbacks a second, and where the time goes; on a machine that does nothing else
 	$(BIN)/python -m benchmarks.service
 
@@ -31,8 +34,11 @@ chaos: $(READY)  ## what the tests of the service do, in full: 2,000 kills, 10,0
 	$(BIN)/python -m benchmarks.chaos 2000
 	$(BIN)/python -m benchmarks.hostile 10000
 
+peers: $(READY)  ## other libraries on the same ratings, in an environment of their own
+	$(BIN)/python -m benchmarks.peers .venv-peers
+
 clean:
-	rm -rf .venv
+	rm -rf .venv .venv-peers
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

@@ -1,36 +1,52 @@
-"""Run benchmarks and print one line each: `python -m benchmarks [NAME …]`, all of them if none is named."""
+"""Run benchmarks and print a line for each ratio: `python -m benchmarks [--all] [NAME …]`; if none is named, what takes a few minutes."""
 
 import sys
 from collections.abc import Callable, Iterator
 
-from benchmarks import alb, commands, machine, rivals
+from benchmarks import alb, commands, grid, machine, rivals, scale, trials
 from benchmarks.measuring import Line
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Line]]] = {
+    "trial": trials.targets,
+    "scoring": grid.scoring,
     "alb-step": alb.step,
+    "alb-part": grid.step,
     "alb-growth": alb.growth,
+    "ratings": scale.repeats,
+    "history": scale.history,
+    "popularity": scale.popularity,
+    "users": scale.users,
+    "memory": scale.memory,
     "pts-step": rivals.pts_step,
     "nmf-trial": rivals.nmf_trial,
     "command": commands.command,
     "start-up": commands.start_up,
 }
 
-COLUMNS = "| {:<10} | {:<38} | {:<20} | {:<20} | {:>6} | {:<10} | {:<6} |"
+LONGER: dict[str, Callable[[], Iterator[Line]]] = {
+    **BENCHMARKS,
+    "scoring": grid.whole_scoring,
+    "alb-part": grid.whole_step,
+    "profile": trials.profiles,
+}
+"""The same, and more of it."""
+
+COLUMNS = "| {:<10} | {:<38} | {:<22} | {:<25} | {:>6} | {:<10} | {:<6} |"
 
 
 def main(names: list[str]) -> int:
-    unknown = [name for name in names if name not in BENCHMARKS]
+    benchmarks = LONGER if "--all" in names else BENCHMARKS
+    chosen = [name for name in names if name != "--all"] or list(benchmarks)
+    unknown = [name for name in chosen if name not in LONGER]
     if unknown:
-        print(f"unknown benchmark {unknown[0]!r}. There is: {', '.join(BENCHMARKS)}", file=sys.stderr)
+        print(f"unknown benchmark {unknown[0]!r}. There is: {', '.join(LONGER)}; or --all", file=sys.stderr)
         return 2
-    print(
-        "CPU time, medians of repetitions in turns; cold starts are measured once. Ratio = one ÷ other.", *machine.describe(), "", sep="\n"
-    )
+    print("Ratio = one ÷ other, both measured in turns in one run.", *machine.describe(), "", sep="\n")
     print(COLUMNS.format("benchmark", "what", "one", "other", "ratio", "target", "met"))
     print(COLUMNS.format(*["---"] * 7))
     lines = []
-    for name in names or BENCHMARKS:
-        for line in BENCHMARKS[name]():
+    for name in chosen:
+        for line in (benchmarks.get(name) or LONGER[name])():
             verdict = {True: "yes", False: "**no**", None: "–"}[line.met]
             print(COLUMNS.format(name, line.what, str(line.one), str(line.other), f"{line.ratio:.3g}", line.target, verdict), flush=True)
             lines.append(line)

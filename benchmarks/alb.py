@@ -24,7 +24,7 @@ def step() -> Iterator[Line]:
     for environment, least in ((Gaussian(n_users=200, n_items=200), 40), (Gaussian(n_users=2000, n_items=1682), 10)):
         reference, compiled = medians_in_turns(partial(_numpy_trial, environment), partial(_compiled_trial, environment), repetitions=5)
         one, other = Quantity("NumPy", reference / HORIZON), Quantity("compiled", compiled / HORIZON)
-        met = one.seconds >= least * other.seconds
+        met = one.amount >= least * other.amount
         yield Line(f"step, {environment.n_users:,} users × {environment.n_items:,} items", one, other, f"≥ {least}", met)
 
 

@@ -4,20 +4,24 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal, Self
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """Something that was measured, in seconds."""
+    """Something that was measured: seconds, or bytes."""
 
     name: str
-    seconds: float
+    amount: float
+    unit: Literal["s", "B"] = "s"
 
     def __str__(self) -> str:
+        if self.unit == "B":
+            return f"{self.name} {self.amount:,.4g} B"
         for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
-            if self.seconds * factor >= 1.0 or unit == "µs":
+            if self.amount * factor >= 1.0 or unit == "µs":
                 break
-        return f"{self.name} {self.seconds * factor:.3g} {unit}"
+        return f"{self.name} {self.amount * factor:.3g} {unit}"
 
 
 @dataclass(frozen=True)
@@ -31,16 +35,21 @@ class Line:
     met: bool | None = None
     """None where there is no target."""
 
+    @classmethod
+    def at_most(cls, what: str, one: Quantity, other: Quantity, most: float) -> Self:
+        """A line whose ratio should not exceed a number."""
+        return cls(what, one, other, f"≤ {most:g}", one.amount <= most * other.amount)
+
     @property
     def ratio(self) -> float:
-        return self.one.seconds / self.other.seconds
+        return self.one.amount / self.other.amount
 
 
 def cpu_seconds(work: Callable[[], object]) -> float:
     """Processor time rather than time on the clock: other processes may want the machine, too."""
-    began = time.process_time()
+    began = time.thread_time()
     work()
-    return time.process_time() - began
+    return time.thread_time() - began
 
 
 def medians_in_turns(one: Callable[[int], float], other: Callable[[int], float], repetitions: int) -> tuple[float, float]:

@@ -41,6 +41,12 @@ class NumpyALB:
         self.projections = np.empty((rank + 1, n_items))
         self.widths, self.scores = np.empty(n_items), np.empty(n_items)
 
+    def recall(self, users: NDArray[np.int64], items: NDArray[np.int64], rewards: Array) -> None:
+        """Begin with these ratings and the present vectors."""
+        for user, item, reward in zip(users.tolist(), items.tolist(), rewards.tolist(), strict=True):
+            self._remember(user, item, reward)
+        self._rebuild()
+
     def select(self, user: int) -> int:
         """Score all items and return the best one."""
         settings, rank = self.settings, self.rank

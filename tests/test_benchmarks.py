@@ -1,5 +1,7 @@
 """What is compared for speed does the same."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -7,11 +9,27 @@ from albatross import Agent
 from albatross.environments.synthetic import Gaussian
 from albatross.policies.alb import ALB
 from benchmarks import numpy_alb
+from benchmarks.literal_alb import LiteralALB
+from benchmarks.numpy_alb import NumpyALB
+
+N_STEPS = 300
+
+
+def numpy_yardstick(policy: ALB, agent: Agent) -> NumpyALB:
+    return NumpyALB(policy, agent.state.user_factors, agent.state.item_factors)
+
+
+def literal_yardstick(policy: ALB, agent: Agent) -> LiteralALB:
+    return LiteralALB(policy, agent.state.user_factors, agent.state.item_factors, horizon=N_STEPS)
 
 
 @pytest.mark.xdist_group("alb")
 @pytest.mark.parametrize("rebuild_interval", [4096, 30], ids=["as measured", "summing afresh often"])
-def test_the_numpy_yardstick_is_the_policy(rebuild_interval: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("n_recalled", [0, N_STEPS // 2], ids=["from nothing", "with a past"])
+@pytest.mark.parametrize("create", [numpy_yardstick, literal_yardstick])
+def test_a_yardstick_is_the_policy(
+    create: Callable[[ALB, Agent], NumpyALB | LiteralALB], n_recalled: int, rebuild_interval: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Both learn the same ratings, half of them of items that neither would have chosen."""
     monkeypatch.setattr(numpy_alb, "REBUILD_INTERVAL", rebuild_interval)
     random = np.random.default_rng(0)
@@ -20,8 +38,11 @@ def test_the_numpy_yardstick_is_the_policy(rebuild_interval: int, monkeypatch: p
     means = world.user_factors @ world.item_factors.T
     policy = ALB(ridge=1.0, noise=0.5)  # a small ridge magnifies rounding errors more within these steps
     agent = Agent(policy, environment.n_users, environment.n_items)
-    yardstick = numpy_alb.NumpyALB(policy, agent.state.user_factors, agent.state.item_factors)
-    for step in range(300):
+    users, items = random.integers(environment.n_users, size=n_recalled), random.integers(environment.n_items, size=n_recalled)
+    agent.replay(users, items, means[users, items])
+    yardstick = create(policy, agent)
+    yardstick.recall(users, items, means[users, items])
+    for step in range(n_recalled, N_STEPS):
         user = int(random.integers(environment.n_users))
         choice, chosen = agent.select(user), yardstick.select(user)
         assert yardstick.scores == pytest.approx(agent.slate.scores, rel=1e-8, abs=1e-8), f"scores at step {step}"

@@ -1,0 +1,183 @@
+"""Who plays: each library in the shape it ships, and what it was given.
+
+MovieLens has no features, and a linear bandit cannot do without: as the context of a user, the LinUCBs and Vowpal Wabbit get 1 and five
+coordinates from a singular value decomposition of *all* ratings, those yet to come included. That is hindsight which ALB does not
+have. BiasedMF and ALB get the numbers of user and item, and begin with nothing. All parameters are the defaults, but for what is said.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Items = NDArray[np.int32]
+
+HIGHEST = 5.0
+"""The best rating, for libraries that want rewards of at most 1."""
+
+
+class Player(ABC):
+    """Decides among all items, then among those the user has rated, because only they have an answer; and learns."""
+
+    requirement: ClassVar[str]
+    """The package it comes from."""
+    remark: ClassVar[str]
+    """What it does differently."""
+
+    def __init__(self, n_users: int, n_items: int, contexts: NDArray[np.float64]) -> None:
+        self.n_users, self.n_items, self.contexts = n_users, n_items, contexts
+        self.scores = np.zeros(n_items)
+        self.prepare()
+
+    @abstractmethod
+    def prepare(self) -> None: ...
+
+    @abstractmethod
+    def decide(self, user: int) -> None:
+        """Score all items, or choose among all of them. Timed."""
+
+    def among(self, user: int, offered: Items) -> int:
+        """The item to show, of those offered. Not timed: with scores of all items, nothing remains to be done."""
+        return int(offered[self.scores[offered].argmax()])
+
+    @abstractmethod
+    def learn(self, user: int, item: int, offered: Items, rating: float) -> None:
+        """Take in the rating of the item shown. Timed."""
+
+
+class Albatross(Player):
+    requirement = "albatross"
+    remark = "ALB called from Python, a decision at a time, as the others; rank 5, λ = 1, σ = 0.4"
+
+    def prepare(self) -> None:
+        from albatross import Agent
+        from albatross.policies.alb import ALB
+
+        warm, self.agent = (Agent(ALB(), self.n_users, self.n_items) for _ in range(2))
+        warm.select(0)  # compiles or loads
+        warm.update(0, 0, 1.0)
+        self.scores = self.agent.slate.scores
+
+    def decide(self, user: int) -> None:
+        self.agent.select(user)
+
+    def learn(self, user: int, item: int, offered: Items, rating: float) -> None:
+        self.agent.update(user, item, rating)
+
+
+class RiverLinUCB(Player):
+    requirement = "river"
+    remark = "a Bayesian regression per item in Python dictionaries; given contexts; asked twice, as it names one item only"
+
+    def prepare(self) -> None:
+        from river import bandit
+
+        self.policy: Any = bandit.LinUCBDisjoint(seed=0)
+        self.features = [dict(enumerate(context)) for context in self.contexts.tolist()]
+        self.everything = list(range(self.n_items))
+
+    def decide(self, user: int) -> None:
+        self.policy.pull(self.everything, context=self.features[user])
+
+    def among(self, user: int, offered: Items) -> int:
+        return int(self.policy.pull(offered.tolist(), context=self.features[user]))
+
+    def learn(self, user: int, item: int, offered: Items, rating: float) -> None:
+        self.policy.update(item, self.features[user], rating)
+
+
+class RiverBiasedMF(Player):
+    requirement = "river"
+    remark = "stochastic gradient descent on biases and 5 factors; not a bandit: shows what it predicts to be best, and never explores"
+
+    def prepare(self) -> None:
+        from river import reco
+
+        self.model: Any = reco.BiasedMF(n_factors=5, seed=0)
+
+    def decide(self, user: int) -> None:
+        predict = self.model.predict_one
+        self.scores[:] = [predict(user, item) for item in range(self.n_items)]
+
+    def learn(self, user: int, item: int, offered: Items, rating: float) -> None:
+        self.model.learn_one(user, item, y=rating)
+
+
+class ContextualBandits(Player):
+    requirement = "contextualbandits"
+    remark = "an inverse per item, updated by Sherman and Morrison, in single precision; given contexts, ratings ÷ 5"
+
+    def prepare(self) -> None:
+        from contextualbandits.online import LinUCB
+
+        self.policy: Any = LinUCB(self.n_items, fit_intercept=False, random_state=1)
+        self.rated = False
+
+    def decide(self, user: int) -> None:
+        if self.rated:  # before its first rating it has no scores to tell
+            self.scores[:] = self.policy.decision_function(self.contexts[user : user + 1])[0]
+
+    def learn(self, user: int, item: int, offered: Items, rating: float) -> None:
+        self.policy.partial_fit(self.contexts[user : user + 1], np.array([item]), np.array([rating / HIGHEST]))
+        self.rated = True
+
+
+class MABWiser(Player):
+    requirement = "mabwiser"
+    remark = "a ridge regression per item in NumPy, its matrix inverted anew after each rating; given contexts"
+
+    def prepare(self) -> None:
+        from mabwiser.mab import MAB, LearningPolicy
+
+        self.policy: Any = MAB(list(range(self.n_items)), LearningPolicy.LinUCB(), seed=0)
+        self.rated = False
+
+    def decide(self, user: int) -> None:
+        if self.rated:
+            expectations = self.policy.predict_expectations(self.contexts[user : user + 1])
+            self.scores[:] = [expectations[item] for item in range(self.n_items)]
+
+    def learn(self, user: int, item: int, offered: Items, rating: float) -> None:
+        train = self.policy.partial_fit if self.rated else self.policy.fit
+        train([item], [rating], self.contexts[user : user + 1])
+        self.rated = True
+
+
+class VowpalWabbit(Player):
+    requirement = "vowpalwabbit"
+    remark = "cb_explore_adf, ε = 0.05: gradient descent on item × context; given contexts, cost −rating ÷ 5; learns with the items offered"
+
+    def prepare(self) -> None:
+        from vowpalwabbit import Workspace
+
+        self.workspace: Any = Workspace("--cb_explore_adf -q UI --quiet --random_seed 0")
+        self.random = np.random.default_rng(0)
+        self.shared = ["shared |U " + " ".join(f"{place}:{value:.6g}" for place, value in enumerate(row)) for row in self.contexts.tolist()]
+        self.actions = [f"|I {item}" for item in range(self.n_items)]
+        self.everything = "\n".join(self.actions)
+
+    def decide(self, user: int) -> None:
+        self.workspace.predict(f"{self.shared[user]}\n{self.everything}")
+
+    def among(self, user: int, offered: Items) -> int:
+        lines = [self.shared[user], *(self.actions[item] for item in offered)]
+        chances = np.array(self.workspace.predict("\n".join(lines)))
+        place = int(self.random.choice(offered.size, p=chances / chances.sum()))
+        self.chance = chances[place]
+        return int(offered[place])
+
+    def learn(self, user: int, item: int, offered: Items, rating: float) -> None:
+        label = f"0:{-rating / HIGHEST:.6g}:{self.chance:.6g} "
+        lines = [self.shared[user], *((label if other == item else "") + self.actions[other] for other in offered.tolist())]
+        self.workspace.learn("\n".join(lines))
+
+
+PLAYERS: dict[str, type[Player]] = {
+    "albatross ALB": Albatross,
+    "contextualbandits LinUCB": ContextualBandits,
+    "mabwiser LinUCB": MABWiser,
+    "river LinUCBDisjoint": RiverLinUCB,
+    "river BiasedMF": RiverBiasedMF,
+    "Vowpal Wabbit": VowpalWabbit,
+}

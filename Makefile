@@ -27,9 +27,10 @@ bench: $(READY)  ## speed, as ratios of things measured in one run
 bench-service: $(READY)  ## recommendations and durable feedbacks a second, and where the time goes; on a machine that does nothing else
 	$(BIN)/python -m benchmarks.service
 
-chaos: $(READY)  ## what the tests of the service do, in full: 2,000 kills, 10,000 hostile bodies
+chaos: $(READY)  ## what the tests of the service do, in full: 2,000 kills, 10,000 hostile bodies, 10,000 damaged snapshots
 	$(BIN)/python -m benchmarks.chaos 2000
 	$(BIN)/python -m benchmarks.hostile 10000
+	$(BIN)/python -m benchmarks.damage 10000 100000
 
 clean:
 	rm -rf .venv

@@ -10,9 +10,10 @@ from albatross.service.model import Model
 
 def warm(genesis: Genesis) -> None:
     """Live a short life with the same policy, on a model that is thrown away."""
-    model = Model(replace(genesis, users=[], items=[]))
-    model.fold(2, Item(0.0, "first"))
+    items = genesis.items or ["first"]
+    model = Model(replace(genesis, users=[]))
+    model.fold(2, Item(0.0, items[0]))
     for seq in (3, 4):  # the second time, the first waits for its rating
         model.fold(seq, decide(model, Recommend("somebody"), seq, seq - 1, 0.0))
-    model.fold(5, Rated(0.0, "rating", "somebody", "first", genesis.scale[0], None, None, None))
+    model.fold(5, Rated(0.0, "rating", "somebody", items[0], genesis.scale[0], None, None, None))
     model.learn()

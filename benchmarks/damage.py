@@ -80,7 +80,7 @@ def deliver(root: Path, deliveries: int) -> int:
             often.wait_ready()
             for _ in range(20):
                 fresh = events[new : new + 20]
-                again = [events[number] for number in random.integers(0, new + 1, size=200)]
+                again = [events[number] for number in random.integers(0, min(new + 1, len(events)), size=200)]
                 new += len(fresh)
                 answers = often.ask(FeedbackBatch(fresh + again)).answers
                 delivered += len(answers)

@@ -30,9 +30,10 @@ bench-all: $(READY)  ## the same over all ranks and sizes, and every policy; up 
 bench-service: $(READY)  ## recommendations and durable feedbacks a second, and where the time goes; on a machine that does nothing else
 	$(BIN)/python -m benchmarks.service
 
-chaos: $(READY)  ## what the tests of the service do, in full: 2,000 kills, 10,000 hostile bodies
+chaos: $(READY)  ## what the tests of the service do, in full: 2,000 kills, 10,000 hostile bodies, 10,000 damaged snapshots
 	$(BIN)/python -m benchmarks.chaos 2000
 	$(BIN)/python -m benchmarks.hostile 10000
+	$(BIN)/python -m benchmarks.damage 10000 100000
 
 peers: $(READY)  ## other libraries on the same ratings, in an environment of their own
 	$(BIN)/python -m benchmarks.peers .venv-peers

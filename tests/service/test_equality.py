@@ -14,7 +14,18 @@ from albatross.policies.alb import ALB
 from albatross.policies.oful import OFUL
 from albatross.service import snapshot
 from albatross.service.engine import Engine, Options
-from albatross.service.messages import AskVersion, Decision, Feedback, FeedbackBatch, ForgetUser, Recommend, TakeSnapshot, UnknownDecision
+from albatross.service.messages import (
+    AskVersion,
+    Decision,
+    Feedback,
+    FeedbackBatch,
+    ForgetUser,
+    Recommend,
+    TakeSnapshot,
+    UnknownDecision,
+    UnknownItem,
+    UpsertItem,
+)
 from albatross.service.recovery import decoded
 from albatross.service.verifying import redecide
 
@@ -161,6 +172,24 @@ def test_forgetting_is_as_if_they_had_never_come(tmp_path: Path) -> None:
         names = {getattr(event, "user", None) for first, bodies in engine._store.read() for event in decoded(first, bodies)[1]}
         assert "u0" not in names
         assert "u1" in names
+
+
+def test_oful_refuses_items_nobody_described(tmp_path: Path) -> None:
+    """And the folder stays sound: what was refused is not in the log."""
+    path = tmp_path / "features.npy"
+    np.save(path, np.random.default_rng(0).normal(size=(5, 3)))
+    items = tuple(f"i{number}" for number in range(5))
+    with Engine(tmp_path / "shop", Options(policy=OFUL(features=str(path)), scale=(1, 5), items=items)) as engine:
+        engine.wait_ready()
+        for request in (Feedback("e", 3, None, "ann", "six"), UpsertItem("six"), Recommend("ann", candidates=["i1", "six"])):
+            with pytest.raises(UnknownItem, match="describes 5 items"):
+                engine.ask(request)
+        engine.ask(Feedback("e", 3, None, "ann", "i4"))
+        expected = engine.ask(AskVersion())
+    with Engine(tmp_path / "shop") as engine:
+        engine.wait_ready()
+        assert engine.ask(AskVersion()) == expected
+        assert expected.items == 5
 
 
 def test_oful_serves_with_features_of_its_own(tmp_path: Path) -> None:

@@ -156,3 +156,57 @@ def test_a_storm_of_almost_right_bodies(shop: Live) -> None:
     assert sum(storm.values()) == 300
     assert all(status in (200, 400, 404, 422) for status in storm), storm
     assert len(storm) >= 3  # all sorts came
+
+
+def speak(shop: Live, *parts: bytes) -> tuple[bytes, bytes]:
+    """Send bytes as they are; head and body of the answer, which ends the connection."""
+
+    async def converse() -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", shop.port)
+        try:
+            for part in parts:
+                writer.write(part)
+                await writer.drain()
+        except ConnectionError:
+            writer.close()  # it has heard enough
+        answer = b""
+        try:
+            while chunk := await reader.read(2**16):
+                answer += chunk
+        except ConnectionError:
+            pass
+        writer.close()
+        return answer
+
+    head, _, body = asyncio.run(converse()).partition(b"\r\n\r\n")
+    return head, body
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        b"hello\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"POST /v1/recommend HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+    ],
+    ids=["words", "TLS", "version", "length"],
+)
+def test_what_is_not_http_gets_a_problem_document(shop: Live, noise: bytes) -> None:
+    head, body = speak(shop, noise)
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert b"application/problem+json" in head
+    assert json.loads(body)["code"] == "not-http"
+
+
+@pytest.mark.parametrize("beginning", [b"GET /", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: "], ids=["path", "header"])
+def test_a_head_without_end_is_cut_off(shop: Live, beginning: bytes) -> None:
+    head, _ = speak(shop, beginning, b"x" * 70_000)
+    assert head.startswith(b"HTTP/1.1 431 ")
+    assert shop.get("/healthz").status == 200
+
+
+def test_many_requests_on_one_connection_are_no_long_head(shop: Live) -> None:
+    for _ in range(30):
+        assert shop.get("/healthz", {"X-Long": "x" * 5_000}).status == 200
+        assert shop.post("/v1/recommend", {"user": "long", "candidates": ["x" * 200] * 100 + ["y"]}).status in (200, 422)

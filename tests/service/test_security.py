@@ -148,6 +148,20 @@ def test_pages_from_elsewhere_are_refused(locked: Locked, origin: str, status: i
     assert locked.live.post("/v1/recommend", {"user": "a", "candidates": ["t"]}, headers).status == status
 
 
+def test_a_browser_lets_pages_of_allowed_origins_read_the_answers_and_no_others(locked: Locked) -> None:
+    asking = {"Host": "localhost", "Origin": "https://shop.example", "Access-Control-Request-Method": "POST"}
+    before = locked.live.ask("OPTIONS", "/v1/recommend", None, asking)
+    assert before.status == 204
+    assert before.headers["access-control-allow-origin"] == "https://shop.example"
+    assert "authorization" in before.headers["access-control-allow-headers"]
+    for headers in (bearer(locked.keys["recommend"]), {}):
+        reply = locked.live.post("/v1/recommend", {"user": "a", "candidates": ["t"]}, {**headers, "Origin": "https://shop.example"})
+        assert reply.headers["access-control-allow-origin"] == "https://shop.example"
+    assert "access-control-allow-origin" not in locked.live.get("/healthz", {"Origin": "https://evil.example"}).headers
+    assert locked.live.ask("OPTIONS", "/v1/recommend", None, {**asking, "Origin": "https://evil.example"}).status == 403
+    assert "access-control-allow-origin" not in locked.live.get("/healthz").headers
+
+
 def test_keys_are_kept_hashed_and_for_the_owner_only(locked: Locked) -> None:
     file = locked.folder / "keys.json"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600

@@ -68,6 +68,8 @@ class Batch:
         """Of the ratings, once they are known."""
         self.keys: dict[bytes, tuple[int, bytes]] = {}
         """Of this batch: the event's number, or the rating's place among the ratings, and its content."""
+        self.new: set[str] = set()
+        """Items that the ratings of this batch bring."""
         self.pending: dict[str, dict[int, int]] = {}
         """What users were waited for before this batch decided for them."""
         self.finishing: list[tuple[Future[Any], Callable[[], Any]]] = []
@@ -108,11 +110,11 @@ class Batch:
 
     def _commit(self) -> None:
         late: list[tuple[Event, Row]] = []
-        new: set[str] = set()
+        written: set[str] = set()
         now = time.time()
         for rated, key, content in self.ratings:
-            if rated.item not in self.model.items.numbers and rated.item not in new:
-                new.add(rated.item)
+            if rated.item not in self.model.items.numbers and rated.item not in written:
+                written.add(rated.item)
                 item = Item(now, rated.item)
                 late.append((item, Row(encode(item))))
             late.append((rated, Row(encode(rated), key, content)))
@@ -145,7 +147,7 @@ class Batch:
                 return lambda: self._decision(known, self._decided(known))
         for name in request.candidates or ():
             if name not in model.items.numbers and not model.genesis.closed:
-                self._early(Item(time.time(), name))
+                self._add_item(name)
         self.pending.setdefault(request.user, dict(model.pending.get(request.user, {})))
         event = decide(model, request, self.head + len(self.early) + 1, self.head, time.time())
         seq = self._early(event, key, content)
@@ -249,8 +251,18 @@ class Batch:
         raise UnknownDecision(f"decision_id is {decision_id[:80]!r}, which nobody was given; accepted: the decision_id of an answer")
 
     def _check_item(self, item: str) -> None:
-        if self.model.genesis.closed and item not in self.model.items.numbers:
+        """An item that is rated must exist, or be allowed to come into being."""
+        if item in self.model.items.numbers or item in self.new:
+            return
+        if self.model.genesis.closed:
             raise UnknownItem(f"item is {item!r}; accepted, as the catalogue is closed: an item that was upserted")
+        self.model.check_room(len(self.model.items) + len(self.new) + 1)
+        self.new.add(item)
+
+    def _add_item(self, item: str) -> int:
+        if item not in self.model.items.numbers:
+            self.model.check_room(len(self.model.items) + len(self.new) + 1)
+        return self._early(Item(time.time(), item))
 
     def feedback_batch(self, request: FeedbackBatch) -> Callable[[], BatchAccepted]:
         def attempt(event: Feedback) -> Callable[[], Accepted | Refusal]:
@@ -279,7 +291,7 @@ class Batch:
 
     def _offer(self, item: str, new: bool) -> Callable[[], ItemAccepted]:
         changed = new or self.model.items.numbers[item] in self.model.retired
-        seq = self._early(Item(time.time(), item)) if changed else self.head
+        seq = self._add_item(item) if changed else self.head
         return lambda: ItemAccepted(item, retired=False, created=new, seq=seq, model_seq=self.model.seq)
 
     def _check_known(self, item: str) -> None:

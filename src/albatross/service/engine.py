@@ -35,6 +35,7 @@ from albatross.service.messages import (
     check_id,
 )
 from albatross.service.recovery import QUEUE, Options, decoded, genesis_of, recover
+from albatross.service.warming import warm
 
 __all__ = ["QUEUE", "Engine", "Options"]
 
@@ -183,6 +184,7 @@ class Engine:
                 return
             self._model, self._snapshot_seq, self.complaints = recovered
             self._snapshot_due = self._snapshot_seq
+            warm(self.genesis)
             self._enter("ready")
             while (waiting := self._take()) is not None:
                 self._serve(waiting)

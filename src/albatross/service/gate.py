@@ -11,7 +11,7 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from albatross.service.express import MAX_BODY
 from albatross.service.messages import Overloaded, Refused
 from albatross.service.metrics import Metrics
-from albatross.service.problems import Denied, headers_of, of_refused, send_problem
+from albatross.service.problems import Denied, header_pairs, headers_of, of_refused, send_body, send_problem
 
 MAX_WAITING_BODIES = 2**26
 """Bytes of bodies that may be in memory at one time: beyond, requests are refused before they are read."""
@@ -19,6 +19,15 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 ENDLESS = "/v1/stream"
 UNCOUNTED = (ENDLESS, "/healthz", "/readyz")
 """What is answered under overload, too; streams have a bound of their own."""
+
+PREFLIGHT = header_pairs(
+    {
+        "access-control-allow-methods": "GET, POST",
+        "access-control-allow-headers": "authorization, content-type",
+        "access-control-max-age": "600",
+    }
+)
+"""What a browser asks before it lets a page of another origin send JSON."""
 
 
 def is_loopback(host: str) -> bool:
@@ -55,11 +64,13 @@ class Gate:
             return
         began = time.perf_counter()
         status = 0
+        shared: list[tuple[bytes, bytes]] = []
 
         async def watched(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                message["headers"] = [*message["headers"], *shared]
             await send(message)
 
         counted = scope["path"] not in UNCOUNTED
@@ -67,7 +78,12 @@ class Gate:
         self.in_flight += counted
         self.body_bytes += size
         try:
-            self._check_names(scope)
+            origin = self._check_names(scope)
+            if origin in self.origins:
+                shared = header_pairs({"access-control-allow-origin": origin, "vary": "origin"})
+                if scope["method"] == "OPTIONS":
+                    await send_body(204, PREFLIGHT, b"", watched)
+                    return
             if self.in_flight > self.most_in_flight or self.body_bytes > MAX_WAITING_BODIES:
                 raise Overloaded(f"{self.most_in_flight} requests are being answered already; try again in a second")
             await self.app(scope, receive, watched)
@@ -78,16 +94,19 @@ class Gate:
             self.body_bytes -= size
             self.metrics.observe(scope["path"], status, time.perf_counter() - began)
 
-    def _check_names(self, scope: Scope) -> None:
+    def _check_names(self, scope: Scope) -> str:
+        """The origin of the page that sent this, if one did."""
         hosts = [value.decode("latin-1").lower() for name, value in scope["headers"] if name == b"host"]
         if "*" not in self.hosts and (len(hosts) != 1 or _without_port(hosts[0]) not in self.hosts):
             given = repr(hosts[0]) if len(hosts) == 1 else f"given {len(hosts)} times"
             raise Denied(f"Host is {given}; accepted: {', '.join(sorted(self.hosts))}; more by --allow-host")
+        origin = ""
         for name, value in scope["headers"]:
             if name == b"origin":
                 origin = value.decode("latin-1").lower()
                 if origin not in self.origins and urlsplit(origin).netloc not in hosts:
                     raise Denied(f"Origin is {origin!r}; accepted: pages of this service; more by --allow-origin")
+        return origin
 
 
 def _without_port(host: str) -> str:

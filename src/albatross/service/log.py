@@ -29,6 +29,9 @@ NO_CHAIN = bytes(16)
 CHUNK = 10_000
 """Rows read at a time."""
 
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError, TypeError)
+"""What damage looks like: to SQLite, to Python's reading of SQLite's complaint, and where a value is of another type than was written."""
+
 FULL = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")
 """There is no room, or the file may not grow: the transaction is undone as if it had never been, and reading goes on."""
 
@@ -134,7 +137,7 @@ class SQLiteLog:
         if durable:  # otherwise commits are not synchronised one by one, and a gap among the last may be a power failure
             check_journal(self.path)
         new = not self.path.exists()
-        self._connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, cached_statements=64)
+        self._connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=1.0)
         try:
             for pragma in (
                 "locking_mode = EXCLUSIVE",
@@ -149,10 +152,12 @@ class SQLiteLog:
                 self._connection.executescript(f"BEGIN; {SCHEMA} COMMIT;")
                 sync_folder(folder)
             last = self._connection.execute("SELECT seq, chain FROM log ORDER BY seq DESC LIMIT 1").fetchone()
-        except sqlite3.Error as error:
+            self._head = Head(*last) if last is not None else Head(0, NO_CHAIN)
+            if not isinstance(self._head.chain, bytes):
+                raise TypeError(f"the chain of event {self._head.seq} is gone")
+        except UNREADABLE as error:
             self._connection.close()
             raise _refusal(self.path, error) from error
-        self._head = Head(*last) if last is not None else Head(0, NO_CHAIN)
 
     @property
     def head(self) -> Head:
@@ -201,29 +206,41 @@ class SQLiteLog:
         return Found(*found) if found is not None else None
 
     def body(self, seq: int) -> bytes | None:
-        body, digest = self._connection.execute("SELECT body, digest FROM log WHERE seq = ?", (seq,)).fetchone() or (None, b"")
-        if body is not None and digest_of(body) != digest:
+        try:
+            body, digest = self._connection.execute("SELECT body, digest FROM log WHERE seq = ?", (seq,)).fetchone() or (None, b"")
+            sound = body is None or digest_of(body) == digest
+        except UNREADABLE as error:
+            raise DamagedLog(f"{self.path} is damaged at event {seq}: {error}") from error
+        if not sound:
             raise DamagedLog(f"{self.path} is damaged at event {seq}: its content does not have the digest that was kept with it")
         return body
 
     def chain_at(self, seq: int) -> bytes | None:
         if seq == 0:
             return NO_CHAIN
-        found = self._connection.execute("SELECT chain FROM log WHERE seq = ?", (seq,)).fetchone()
-        return found[0] if found is not None else None
+        try:
+            found = self._connection.execute("SELECT chain FROM log WHERE seq = ?", (seq,)).fetchone()
+        except UNREADABLE as error:
+            raise DamagedLog(f"{self.path} is damaged at event {seq}: {error}") from error
+        return found[0] if found is not None and isinstance(found[0], bytes) else None
 
     def key_rows(self) -> Iterator[tuple[bytes, int, bytes]]:
         cursor = self._connection.execute("SELECT key, seq, content FROM keys ORDER BY seq")
-        while rows := cursor.fetchmany(CHUNK):
-            yield from rows
+        try:
+            while rows := cursor.fetchmany(CHUNK):
+                yield from rows
+        except UNREADABLE as error:
+            raise DamagedLog(f"{self.path} is damaged in its table of ids: {error}") from error
 
     def read(self, checked: bool = True) -> Iterator[tuple[int, list[bytes | None]]]:
         chain, before = NO_CHAIN, 0
-        cursor = self._connection.execute("SELECT seq, body, digest, chain FROM log ORDER BY seq")
+        cursor = None
         while True:
             try:
+                if cursor is None:
+                    cursor = self._connection.execute("SELECT seq, body, digest, chain FROM log ORDER BY seq")
                 rows = cursor.fetchmany(CHUNK)
-            except sqlite3.Error as error:
+            except UNREADABLE as error:
                 raise DamagedLog(f"{self.path} is damaged behind event {before}: {error}") from error
             if not rows:
                 break
@@ -239,12 +256,16 @@ class SQLiteLog:
 
     def _check(self, chain: bytes, rows: list[tuple[int, bytes | None, bytes, bytes]]) -> bytes:
         blake2b = hashlib.blake2b
-        for seq, body, digest, kept in rows:
-            if body is not None and blake2b(body, digest_size=16).digest() != digest:
-                raise DamagedLog(f"{self.path} is damaged at event {seq}: its content does not have the digest that was kept with it")
-            chain = blake2b(chain + digest, digest_size=16).digest()
-            if chain != kept:
-                raise DamagedLog(f"{self.path} is damaged at event {seq}: it is not chained to the event before")
+        seq = 0
+        try:
+            for seq, body, digest, kept in rows:
+                if body is not None and blake2b(body, digest_size=16).digest() != digest:
+                    raise DamagedLog(f"{self.path} is damaged at event {seq}: its content does not have the digest that was kept with it")
+                chain = blake2b(chain + digest, digest_size=16).digest()
+                if chain != kept:
+                    raise DamagedLog(f"{self.path} is damaged at event {seq}: it is not chained to the event before")
+        except TypeError as error:
+            raise DamagedLog(f"{self.path} is damaged at event {seq}: {error}") from error
         return chain
 
     def flush(self) -> None:
@@ -268,7 +289,7 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _refusal(path: Path, error: sqlite3.Error) -> InvalidInput:
+def _refusal(path: Path, error: BaseException) -> InvalidInput:
     if getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
         return InvalidInput(f"{path} is in use by another process; accepted: one process per folder")
     return DamagedLog(f"{path} is damaged or is not a log of albatross: {error}")

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +14,11 @@ from albatross import policies
 from albatross.core.agent import Agent
 from albatross.core.errors import InvalidInput
 from albatross.core.policy import Policy
+from albatross.core.streams import stream
 from albatross.kernels.operations import Items
 from albatross.service.events import Decided, Event, Genesis, Item, Rated, Retire
 from albatross.service.ledger import Ledger, entered, grown, no_ledger
+from albatross.service.messages import UnknownItem
 from albatross.service.series import SeriesKeeper
 
 ROOM = 64
@@ -186,6 +189,18 @@ class Model:
         self.agent.grow(users, items)
         self.ledger = grown(self.ledger, users, items)
         self.growths += 1
+
+    def check_room(self, n_items: int) -> None:
+        """Refuse more items than the policy can have: one with given features knows only so many."""
+        if n_items <= self.agent.n_items:
+            return
+        room = self.agent.n_items
+        while room < n_items:
+            room *= 2
+        try:
+            self.policy.init(1, room, partial(stream, self.genesis.seed), None)
+        except InvalidInput as error:
+            raise UnknownItem(f"there is no room for item {n_items}: {error}") from error
 
     def row_of(self, user: str) -> int:
         """The row of a user; of a stranger, the row they would get."""

@@ -22,6 +22,7 @@ from albatross.service.gate import LOOPBACK, Gate, is_loopback
 from albatross.service.http import PATHS, application
 from albatross.service.keys import Keys
 from albatross.service.metrics import Metrics
+from albatross.service.protocol import BoundedProtocol
 from albatross.service.serving import Service
 
 PROGRESS_SECONDS = 1.0
@@ -143,7 +144,7 @@ class _Server(uvicorn.Server):
 def _configuration(app: Any, address: Address) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http="httptools",
+        http=BoundedProtocol,
         ws="none",
         lifespan="off",
         log_config=None,

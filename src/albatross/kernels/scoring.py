@@ -28,17 +28,20 @@ def optimistic_scores(
     coordinates = item_factors.T
     rank = center.size
     n_candidates = candidates.size if candidates.size > 0 else coordinates.shape[1]
+    if n_candidates < LANES:
+        _gather_few(coordinates, candidates, n_candidates, block)
+        score_lanes(block, 0, center, whitener, radius, block[rank], block[rank + 1], 0)
+        for lane in range(n_candidates):
+            scores[lane] = block[rank, lane]
+            means[lane] = block[rank + 1, lane]
+        return
     for start in range(0, n_candidates, LANES):
-        if candidates.size == 0 and n_candidates >= LANES:
-            group = min(start, n_candidates - LANES)  # the last group may begin early and score some items again
+        group = min(start, n_candidates - LANES)  # the last group may begin early and score some items again
+        if candidates.size == 0:
             score_lanes(coordinates, group, center, whitener, radius, scores, means, group)
         else:
-            length = min(LANES, n_candidates - start)
-            _gather(coordinates, candidates, start, length, block)
-            score_lanes(block, 0, center, whitener, radius, block[rank], block[rank + 1], 0)
-            for lane in range(length):
-                scores[start + lane] = block[rank, lane]
-                means[start + lane] = block[rank + 1, lane]
+            _gather(coordinates, candidates[group : group + LANES], block)
+            score_lanes(block, 0, center, whitener, radius, scores, means, group)
 
 
 @kernel
@@ -47,27 +50,37 @@ def plain_scores(item_factors: Matrix, candidates: Items, center: Vector, block:
     coordinates = item_factors.T
     rank = center.size
     n_candidates = candidates.size if candidates.size > 0 else coordinates.shape[1]
+    if n_candidates < LANES:
+        _gather_few(coordinates, candidates, n_candidates, block)
+        project_lanes(block, 0, center, block[rank], 0)
+        for lane in range(n_candidates):
+            scores[lane] = block[rank, lane]
+        return
     for start in range(0, n_candidates, LANES):
-        if candidates.size == 0 and n_candidates >= LANES:
-            group = min(start, n_candidates - LANES)
+        group = min(start, n_candidates - LANES)
+        if candidates.size == 0:
             project_lanes(coordinates, group, center, scores, group)
         else:
-            length = min(LANES, n_candidates - start)
-            _gather(coordinates, candidates, start, length, block)
-            project_lanes(block, 0, center, block[rank], 0)
-            for lane in range(length):
-                scores[start + lane] = block[rank, lane]
+            _gather(coordinates, candidates[group : group + LANES], block)
+            project_lanes(block, 0, center, scores, group)
 
 
 @kernel
-def _gather(coordinates: Matrix, candidates: Items, start: int, length: int, block: Matrix) -> None:
-    """Copy the coordinates of some candidates, or of the last few items, side by side."""
-    for lane in range(length):
-        item = np.uint32(candidates[start + lane] if candidates.size > 0 else start + lane)  # unsigned: never counted from the end
-        for a in range(coordinates.shape[0]):
-            block[a, lane] = coordinates[a, item]
-    for lane in range(length, LANES):
-        for a in range(coordinates.shape[0]):
+def _gather(coordinates: Matrix, candidates: Items, block: Matrix) -> None:
+    """Copy the coordinates of LANES candidates side by side, one coordinate after the other."""
+    for a in range(coordinates.shape[0]):
+        row, target = coordinates[a], block[a]
+        for lane in range(LANES):
+            target[lane] = row[np.uint32(candidates[lane])]  # unsigned: never counted from the end
+
+
+@kernel
+def _gather_few(coordinates: Matrix, candidates: Items, n_candidates: int, block: Matrix) -> None:
+    """The same for fewer candidates, or items, than there are lanes; zeros stand in the others."""
+    for a in range(coordinates.shape[0]):
+        for lane in range(n_candidates):
+            block[a, lane] = coordinates[a, candidates[lane] if candidates.size > 0 else lane]
+        for lane in range(n_candidates, LANES):
             block[a, lane] = 0.0
 
 

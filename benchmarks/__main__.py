@@ -3,12 +3,13 @@
 import sys
 from collections.abc import Callable, Iterator
 
-from benchmarks import alb, commands, grid, machine, rivals, scale, trials
+from benchmarks import alb, commands, grid, machine, rivals, scale, search, trials
 from benchmarks.measuring import Line
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Line]]] = {
     "trial": trials.targets,
     "scoring": grid.scoring,
+    "search": search.search,
     "alb-step": alb.step,
     "alb-part": grid.step,
     "alb-growth": alb.growth,
@@ -27,6 +28,8 @@ LONGER: dict[str, Callable[[], Iterator[Line]]] = {
     **BENCHMARKS,
     "scoring": grid.whole_scoring,
     "alb-part": grid.whole_step,
+    "search": search.whole_search,
+    "million": search.million,
     "profile": trials.profiles,
 }
 """The same, and more of it."""

@@ -28,6 +28,7 @@ from albatross.service.messages import (
     EventReused,
     Feedback,
     FeedbackBatch,
+    ForgetUser,
     NoEligibleCandidate,
     NotReady,
     Overloaded,
@@ -42,6 +43,7 @@ from albatross.service.messages import (
     UpsertItem,
     ViewUser,
 )
+from albatross.service.snapshot import remove_all
 
 ITEMS = tuple(f"i{number}" for number in range(8))
 
@@ -311,6 +313,27 @@ def test_closing_answers_what_waits(tmp_path: Path) -> None:
     with pytest.raises(NotReady):
         engine.submit(AskVersion())
     assert engine.readiness.phase == "closed"
+
+
+def test_closing_while_somebody_is_forgotten_leaves_a_sound_folder(tmp_path: Path) -> None:
+    engine = shop(tmp_path)
+    for number in range(30):
+        engine.ask(Feedback(f"e{number}", 3, user=f"u{number % 3}", item="i1"))
+    gate = held(engine)
+    forgotten = engine.submit(ForgetUser("u1"))
+    closing = threading.Thread(target=engine.close)
+    closing.start()
+    gate.set()
+    assert forgotten.result().events == 10
+    closing.join()
+    with Engine(tmp_path / "shop") as engine:
+        engine.wait_ready()
+        with_snapshot = engine.ask(AskVersion())
+        assert with_snapshot.ratings == 20
+    remove_all(tmp_path / "shop")
+    with Engine(tmp_path / "shop") as engine:
+        engine.wait_ready()
+        assert engine.ask(AskVersion()) == with_snapshot
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -171,6 +171,9 @@ class Engine:
 
     def _progress(self, done: int, total: int) -> None:
         self._done, self._total = done, total
+
+    def _opening_progress(self, done: int, total: int) -> None:
+        self._progress(done, total)
         if self._phase == "draining" and done < total:
             raise NotReady(f"{self.folder} was closed while it was being opened")
 
@@ -179,7 +182,7 @@ class Engine:
         try:
             self._enter("replaying")
             try:
-                recovered = recover(self.folder, self._store, self.genesis, self._progress)
+                recovered = recover(self.folder, self._store, self.genesis, self._opening_progress)
             except NotReady:
                 return
             self._model, self._snapshot_seq, self.complaints = recovered
@@ -256,7 +259,7 @@ class Engine:
         self._join_writer()
         snapshot.remove_all(self.folder)
         self._store.erase(erased, Row(encode(Forget(time.time(), erased))))
-        self._phase = "replaying"
+        self._enter("replaying")
         self._snapshot_seq = self._snapshot_due = 0
         self._model = recover(self.folder, self._store, self.genesis, self._progress).model
         self._enter("ready")

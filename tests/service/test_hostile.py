@@ -14,6 +14,7 @@ from albatross.service.messages import BadValue
 from albatross.service.strict_json import MAX_DEPTH, NotJson, parse
 from benchmarks.hostile import POSTS, send_storm
 
+pytest_plugins = ["shared_server"]
 pytestmark = pytest.mark.xdist_group("service-http")
 relaxed = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -73,6 +73,10 @@ def test_a_full_disk_acknowledges_nothing_and_reading_goes_on(tmp_path: Path) ->
         view = engine.ask(ViewUser("ann"))
         assert view.pending == []
         assert {shown.item for shown in view.top} == {"i0", "i1", "i2", "i3"}
+        for alone in (UpsertItem("more"), Recommend("ann", candidates=["other"]), Feedback("lost", 1, user="bob", item="new")):
+            with pytest.raises(DiskFull):
+                engine.ask(alone)
+            assert engine.ask(AskVersion()) == before
         switch.error = None
         accepted = engine.ask(Feedback("lost", 1, user="bob", item="new"))
         assert (accepted.duplicate, accepted.seq) == (False, before.seq + 2)  # the item, and the rating

@@ -14,8 +14,9 @@ from albatross.service.messages import BadValue
 from albatross.service.strict_json import MAX_DEPTH, NotJson, parse
 from benchmarks.hostile import POSTS, send_storm
 
+pytest_plugins = ["shared_server"]
 pytestmark = pytest.mark.xdist_group("service-http")
-relaxed = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+relaxed = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))  # a busy machine is no finding
 
 documents = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -122,7 +123,7 @@ def test_what_is_accepted_is_answered_alike_with_and_without_the_framework(shop:
     assert shop.post("/v1/feedback", event).json["seq"] == shop.post("/v1/feedback/", event).json["seq"]
 
 
-@settings(deadline=None)
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(documents)
 def test_reading_is_the_inverse_of_writing(document: Any) -> None:
     def finite(value: Any) -> bool:

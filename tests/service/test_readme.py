@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -37,6 +38,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the README asks with curl, and there is none")
 def test_every_command_of_the_first_ten_minutes(tmp_path: Path) -> None:
     port = str(free_port())
     commands = "\n".join(blocks("sh"))

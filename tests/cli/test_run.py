@@ -138,7 +138,7 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     "word for a horizon": ([*LONG, "long"], '"long"'),
     "endless horizon": (
         [*LONG, str(10**14)],
-        "not enough memory",
+        "would take about",
     ),
     "seeds": (["run", "--policy", "random", *SMALL, "--seeds", "0"], "--seeds is 0; accepted: a whole number, at least 1"),
     "first seed": ([*RUN, "--first-seed", "-1"], "--first-seed is -1; accepted: a whole number, at least 0"),

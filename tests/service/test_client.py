@@ -15,7 +15,6 @@ from albatross.service.client import Unreachable
 from albatross.service.keys import Keys
 from albatross.service.messages import Accepted, BadValue, EventReused, NoEligibleCandidate, Refused, UnknownDecision, UnknownUser
 
-pytest_plugins = ["shared_server"]
 pytestmark = pytest.mark.xdist_group("service-http")
 
 

@@ -14,7 +14,6 @@ from albatross.service.messages import BadValue
 from albatross.service.strict_json import MAX_DEPTH, NotJson, parse
 from benchmarks.hostile import POSTS, send_storm
 
-pytest_plugins = ["shared_server"]
 pytestmark = pytest.mark.xdist_group("service-http")
 relaxed = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))  # a busy machine is no finding
 

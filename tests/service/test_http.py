@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from live import Live, Reply
 
-pytest_plugins = ["shared_server"]
 pytestmark = pytest.mark.xdist_group("service-http")
 
 

@@ -25,7 +25,6 @@ from albatross.service.metrics import Metrics
 from albatross.service.serving import Service
 from benchmarks.loopback import Connection
 
-pytest_plugins = ["shared_server"]
 pytestmark = pytest.mark.xdist_group("service-lifecycle")
 
 FAILING_FSYNC = """

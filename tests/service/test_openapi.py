@@ -14,7 +14,6 @@ from albatross.service.batches import NDJSON
 from albatross.service.gate import ENDLESS
 from albatross.service.http import PATHS
 
-pytest_plugins = ["shared_server"]
 pytestmark = pytest.mark.xdist_group("service-http")
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]

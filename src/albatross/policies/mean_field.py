@@ -20,7 +20,7 @@ from albatross.kernels.operations import Items, Slate, implements, select, updat
 from albatross.kernels.pairs import NOTHING, Pairs, no_pairs, remember
 from albatross.kernels.scoring import project_lanes, score_lanes
 
-ORIGIN, MEAN, SQUARES, LARGEST, NOISE, RELIABILITY, CENTER, WITHIN, RESIDUAL, AGREEMENT, CONTRAST, OFFSETS = range(12)
+ORIGIN, MEAN, SQUARES, LARGEST, NOISE, RELIABILITY, CENTER, WITHIN, RESIDUAL, AGREEMENT, CONTRAST, OFFSETS, MEMORY = range(13)
 RATINGS, REPEATS, USERS, ITEMS, NEXT_USER, NEXT_ITEM, REBUILT = range(7)
 
 
@@ -40,9 +40,11 @@ class MeanField(Policy):
     most: float = parameter(8.0, "")
     taum: float = parameter(1.0, "")
     itemq: int = parameter(1, "")
+    sc: float = parameter(4.0, "")
+    eps: float = parameter(0.003, "")
 
     def settings(self) -> "Settings":
-        return Settings(self.cu, self.ci, self.n0, self.c0, self.ps, self.kappa, self.rate, self.least, self.most, self.taum, self.itemq)
+        return Settings(self.cu, self.ci, self.n0, self.c0, self.ps, self.kappa, self.rate, self.least, self.most, self.taum, self.itemq, self.sc, self.eps)
 
     def init(self, n_users: int, n_items: int, streams: Streams, truth: Truth | None) -> "State":
         packed = packed_size(self.rank + 2)
@@ -59,7 +61,7 @@ class MeanField(Policy):
             item_squares=np.zeros(self.rank + 1),
             user_variance=np.zeros(self.rank + 1),
             item_variance=np.zeros(self.rank + 1),
-            figures=np.zeros(12),
+            figures=np.zeros(13),
             counts=np.zeros(7, np.int64),
             pairs=no_pairs(n_users),
         )
@@ -84,6 +86,8 @@ class Settings(NamedTuple):
     most: float
     taum: float
     itemq: int
+    sc: float
+    eps: float
 
 
 class State(NamedTuple):
@@ -227,8 +231,9 @@ def learn_population(state: State, settings: Settings) -> None:
     spread = figures[SQUARES] / ratings
     if ratings < 2 or spread <= 1e-12 * mean * mean:
         spread = max(mean * mean, 1e-12)
+    signal = max(spread - (figures[WITHIN] + 0.2 * spread) / (counts[REPEATS] + 2.0), 0.1 * spread)
     for a in range(size):
-        guess = math.sqrt(0.5 * spread / (size - 1)) if a < size - 1 else 0.25 * spread
+        guess = math.sqrt(0.5 * signal / (size - 1)) if a < size - 1 else 0.25 * signal
         kappa = settings.kappa
         state.user_variance[a] = max((state.user_squares[a] + kappa * guess) / (counts[USERS] + kappa), 1e-6 * guess)
         state.item_variance[a] = max((state.item_squares[a] + kappa * guess) / (counts[ITEMS] + kappa), 1e-6 * guess)
@@ -243,7 +248,10 @@ def learn_population(state: State, settings: Settings) -> None:
 def rebuild(state: State, settings: Settings) -> None:
     figures, counts, pairs = state.figures, state.counts, state.pairs
     counts[REBUILT] = counts[RATINGS]
-    figures[RELIABILITY] = settings.taum * min(max(figures[AGREEMENT] / (figures[CONTRAST] + settings.ps), 0.0), 1.0)
+    figures[MEMORY] = settings.taum * min(max(figures[AGREEMENT] / (figures[CONTRAST] + settings.ps), 0.0), 1.0)
+    spread = max(figures[SQUARES] / counts[RATINGS], 1e-300)
+    steady = (figures[WITHIN] + 0.06 * spread) / (counts[REPEATS] + 3.0) / (settings.eps * spread)
+    figures[RELIABILITY] = max(figures[MEMORY] ** settings.sc, 1.0 / (1.0 + steady))
     share, origin = figures[RELIABILITY], figures[ORIGIN]
     size = state.user_variance.size
     for rank in range(counts[ITEMS]):
@@ -360,20 +368,22 @@ def choose_item(
     strange_variance = -strange_mean * strange_mean - own_variance
     for position in range(scratch.weights.size):
         strange_variance += scratch.weights[position] * scratch.stranger[position]
-    share, noise, origin, top = figures[RELIABILITY], figures[NOISE], figures[ORIGIN], figures[LARGEST]
+    share, noise, origin, top = figures[MEMORY], figures[NOISE], figures[ORIGIN], figures[LARGEST]
     own = worth(settings.n0 + plays)
-    everybody = worth(settings.n0 + state.counts[RATINGS]) if settings.itemq == 1 else own
+    total, kinds = float(state.counts[RATINGS]), float(state.counts[ITEMS])
+    everybody = worth(total) if settings.itemq == 1 else worth(total / kinds)
     residual = own * own * share * noise
     user_factor, item_factor = settings.cu * own * own, settings.ci * everybody * everybody
     for position in range(n_candidates):
         item = candidates[position] if candidates.size > 0 else position
         if state.item_moments[item, mine] == 0.0:
-            mean, user_variance, item_variance = strange_mean, own_variance, strange_variance
+            mean = strange_mean
+            square = residual + user_factor * own_variance + item_factor * strange_variance
         else:
             mean = slate.means[position]
             user_variance = scratch.widths[position] * scratch.widths[position]
             item_variance = max(scratch.seconds[position] - mean * mean - user_variance, 0.0)
-        square = residual + user_factor * user_variance + item_factor * item_variance
+            square = residual + user_factor * user_variance + item_factor * item_variance
         mean += origin
         entry = scratch.entries[item]
         if entry != NOTHING:

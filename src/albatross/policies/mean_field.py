@@ -30,21 +30,25 @@ class MeanField(Policy):
 
     rank: int = parameter(5, "length of the user and item vectors (k)", at_least=1)
     cu: float = parameter(2.0, "")
-    ci: float = parameter(1.0, "")
-    n0: float = parameter(1.0, "")
+    ci: float = parameter(2.0, "")
+    n0: float = parameter(3.0, "")
     c0: float = parameter(20.0, "")
     ps: float = parameter(10.0, "")
-    kappa: float = parameter(20.0, "")
+    kappa: float = parameter(10.0, "")
     rate: float = parameter(20.0, "")
     least: float = parameter(1.0, "")
-    most: float = parameter(8.0, "")
+    most: float = parameter(4.0, "")
     taum: float = parameter(1.0, "")
     itemq: int = parameter(1, "")
     sc: float = parameter(4.0, "")
     eps: float = parameter(0.003, "")
+    kgu: float = parameter(1.0, "")
+    kgi: float = parameter(2.0, "")
+    kgs: int = parameter(0, "")
+    slack: float = parameter(0.0, "")
 
     def settings(self) -> "Settings":
-        return Settings(self.cu, self.ci, self.n0, self.c0, self.ps, self.kappa, self.rate, self.least, self.most, self.taum, self.itemq, self.sc, self.eps)
+        return Settings(self.cu, self.ci, self.n0, self.c0, self.ps, self.kappa, self.rate, self.least, self.most, self.taum, self.itemq, self.sc, self.eps, self.kgu, self.kgi, self.kgs, self.slack)
 
     def init(self, n_users: int, n_items: int, streams: Streams, truth: Truth | None) -> "State":
         packed = packed_size(self.rank + 2)
@@ -88,6 +92,10 @@ class Settings(NamedTuple):
     itemq: int
     sc: float
     eps: float
+    kgu: float
+    kgi: float
+    kgs: int
+    slack: float
 
 
 class State(NamedTuple):
@@ -299,6 +307,11 @@ def worth(visits: float) -> float:
 
 
 @kernel
+def gained(variance: float, mood: float) -> float:
+    return variance * variance / (variance + mood + 1e-300)
+
+
+@kernel
 def describe_stranger(state: State, moments: Vector) -> None:
     """What is believed of an item nobody has rated."""
     size = state.item_variance.size
@@ -369,21 +382,25 @@ def choose_item(
     for position in range(scratch.weights.size):
         strange_variance += scratch.weights[position] * scratch.stranger[position]
     share, noise, origin, top = figures[MEMORY], figures[NOISE], figures[ORIGIN], figures[LARGEST]
+    mood = (1.0 - figures[RELIABILITY]) * noise
+    top += settings.slack * math.sqrt(mood)
     own = worth(settings.n0 + plays)
     total, kinds = float(state.counts[RATINGS]), float(state.counts[ITEMS])
     everybody = worth(total) if settings.itemq == 1 else worth(total / kinds)
     residual = own * own * share * noise
+    blur = settings.kgi * noise / math.sqrt(total / kinds)
+    own_blur = settings.kgu * noise / (math.sqrt(settings.n0 + plays) if settings.kgs == 1 else 1.0)
     user_factor, item_factor = settings.cu * own * own, settings.ci * everybody * everybody
     for position in range(n_candidates):
         item = candidates[position] if candidates.size > 0 else position
         if state.item_moments[item, mine] == 0.0:
             mean = strange_mean
-            square = residual + user_factor * own_variance + item_factor * strange_variance
+            square = residual + user_factor * gained(own_variance, own_blur) + item_factor * gained(strange_variance, blur)
         else:
             mean = slate.means[position]
             user_variance = scratch.widths[position] * scratch.widths[position]
             item_variance = max(scratch.seconds[position] - mean * mean - user_variance, 0.0)
-            square = residual + user_factor * user_variance + item_factor * item_variance
+            square = residual + user_factor * gained(user_variance, own_blur) + item_factor * gained(item_variance, blur)
         mean += origin
         entry = scratch.entries[item]
         if entry != NOTHING:

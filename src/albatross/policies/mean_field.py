@@ -1,4 +1,4 @@
-"""Mean field (being written)."""
+"""Mean-field factorization with memory: one set of defaults for synthetic worlds and logged ratings alike."""
 
 import math
 from dataclasses import dataclass
@@ -15,56 +15,103 @@ from albatross.kernels.compiling import kernel
 from albatross.kernels.counting import any_best, find_entries
 from albatross.kernels.lanes import LANES
 from albatross.kernels.linear import Matrix, Vector, packed_size
-from albatross.kernels.moments import Regression, add_moments, expected_mean, fit, no_regression, partner_weights, row_start
+from albatross.kernels.mean_field import (
+    CENTER,
+    ITEMS,
+    LARGEST,
+    MEMORY,
+    NOISE,
+    ORIGIN,
+    RATINGS,
+    Room,
+    add_rating,
+    count_rating,
+    learn_population,
+    meet_item,
+    part_of_pair,
+    place_user,
+    refit_item,
+    refit_user,
+    refresh,
+)
+from albatross.kernels.moments import expected_mean, no_regression, partner_weights, row_start
 from albatross.kernels.operations import Items, Slate, implements, select, update
-from albatross.kernels.pairs import NOTHING, Pairs, no_pairs, remember
+from albatross.kernels.pairs import NOTHING, Pairs, no_pairs
 from albatross.kernels.scoring import project_lanes, score_lanes
 
-ORIGIN, MEAN, SQUARES, LARGEST, NOISE, RELIABILITY, CENTER, WITHIN, RESIDUAL, AGREEMENT, CONTRAST, OFFSETS, MEMORY = range(13)
-RATINGS, REPEATS, USERS, ITEMS, NEXT_USER, NEXT_ITEM, REBUILT = range(7)
+USER_CAUTION = 2.0
+"""By how much the variance of a user's part is raised: beliefs that take users and items to be independent are too sure of themselves."""
+COMING_VISITS = 3.0
+"""How often a newcomer is expected to come back; later, as often as so far and so many times more."""
 
 
 @dataclass(frozen=True)
 class MeanField(Policy):
-    """Mean field."""
+    """Knows users and items by mean and covariance, remembers what each user said, and tries what could be worth it for the visits to come.
+
+    Model: the rating of a pair is g + o_u + o_i + ⟨a_u, b_i⟩ + r_ui + noise, where offsets and vectors are normal with a variance per
+    coordinate, the pair's own part r_ui has variance τ² and the noise of a single rating σ². With s² = τ² + σ² and ρ = τ² / s², the mean
+    of n ratings of a pair weighs w = 1 / (ρ + (1 − ρ) / n). What is believed of users and items is a product of normals. Each is in turn
+
+        (a_u, o_u) ~ N(m, s² G⁻¹),    G = s² D⁻¹ + Σ w E[x xᵀ],    m = G⁻¹ Σ w (E[x] (y − g) − E[x o_i]),    x = (b_i, 1),
+
+    and the same for items with x = (a_u, 1): ridge regression, but a partner's covariance counts as ridge too. Every rating refits its user
+    and its item and a few others by turns, so that nobody's vector goes stale. The population is learned on the way: D as the mean
+    of E[a²] and of E[b²] over users and items met, which also settles how many coordinates are used; the mean item offset; σ² from repeated
+    ratings; ρ from how well a pair's first rating foretells the second one beyond the model, and 1 where repeats are exact; s² from both.
+
+    Of an item the user has rated n times it expects m_ui + ρ_n (y_ui − m_ui), ρ_n = τ² / (τ² + σ² / n), of others m_ui = E of the model.
+    To try a pair costs what it lacks now and gains at each of N later visits if it turns out better, so it is worth q(N) standard
+    deviations of what the rating would teach, N E[(Z − q)₊] = q, Z standard normal. What is learned of a user or a pair serves that user,
+    N = 3 + visits so far; what is learned of an item serves all, N = t:
+
+        score = mean + e / √(1 + (e / (top − mean))²),   e² = (1 − ρ_n) (q(3 + n_u)² (2 κ(v_u, s²) + τ²) + q(t)² κ(v_i, s² / √(t / m)))
+
+    v_u the variance of m_ui for the user's part, v_i for the item's, m the items met, and κ(v, s²) = v² / (v + s²) by how much a rating, or
+    as many as an item will get, moves the mean. No score passes the top of the scale: who has found it looks no further.
+
+    Symbols: rank k; `top` the top of the scale, if none is given the largest rating seen; `refreshes` how many other users and items a rating
+    may refit at most; `memory` and `optimism` are there to be switched off.
+
+    Cost: select O(|I_u| k² + k³ + |C| k²), update O(R |I| k² + R k³), I_u the distinct items the user has rated, R `refreshes`; memory
+    O((n + m) k² + distinct pairs).
+
+    Departures: the first vector of an item is drawn from the population, because the mean, zero, teaches nothing; of a user nothing is drawn.
+
+    Reference: Lim and Teh, Variational Bayesian Approach to Movie Rating Prediction, 2007, for the model without r_ui and the population;
+    Weitzman, Optimal Search for the Best Alternative, 1979, for what it is worth to look.
+
+    >>> from albatross import simulate
+    >>> from albatross.environments.synthetic import Gaussian
+    >>> recording = simulate(MeanField(), Gaussian(n_users=20, n_items=20, rank=2), horizon=2000, seed=0)
+    >>> bool(recording.pseudo_regret[-500:].mean() < 0.2 * recording.pseudo_regret[:100].mean())
+    True
+    """
 
     rank: int = parameter(5, "length of the user and item vectors (k)", at_least=1)
-    cu: float = parameter(2.0, "")
-    ci: float = parameter(2.0, "")
-    n0: float = parameter(3.0, "")
-    c0: float = parameter(20.0, "")
-    ps: float = parameter(10.0, "")
-    kappa: float = parameter(10.0, "")
-    rate: float = parameter(20.0, "")
-    least: float = parameter(1.0, "")
-    most: float = parameter(4.0, "")
-    taum: float = parameter(1.0, "")
-    itemq: int = parameter(1, "")
-    sc: float = parameter(4.0, "")
-    eps: float = parameter(0.003, "")
-    kgu: float = parameter(1.0, "")
-    kgi: float = parameter(2.0, "")
-    kgs: int = parameter(0, "")
-    slack: float = parameter(0.0, "")
+    top: float | None = parameter(None, "top of the rating scale; none: the largest rating seen so far")
+    refreshes: int = parameter(3, "other users, and items, refitted per rating at most", at_least=0)
+    memory: bool = parameter(True, "whether what a user said of an item counts beyond the model")
+    optimism: float = parameter(1.0, "multiplier of what it is worth to try", at_least=0)
 
     def settings(self) -> "Settings":
-        return Settings(self.cu, self.ci, self.n0, self.c0, self.ps, self.kappa, self.rate, self.least, self.most, self.taum, self.itemq, self.sc, self.eps, self.kgu, self.kgi, self.kgs, self.slack)
+        return Settings(math.inf if self.top is None else self.top, self.refreshes, float(self.memory), self.optimism)
 
     def init(self, n_users: int, n_items: int, streams: Streams, truth: Truth | None) -> "State":
-        packed = packed_size(self.rank + 2)
+        size, packed = self.rank + 1, packed_size(self.rank + 2)
         return State(
             user_moments=np.zeros((n_users, packed)),
             item_moments=np.zeros((n_items, packed)),
             item_columns=np.zeros((n_items, packed), order="F"),
             item_sums=np.zeros((n_items, packed)),
-            item_rights=np.zeros((n_items, self.rank + 1)),
+            item_rights=np.zeros((n_items, size)),
             residuals=np.zeros(n_users),
             users=np.zeros(n_users, np.int64),
             items=np.zeros(n_items, np.int64),
-            user_squares=np.zeros(self.rank + 1),
-            item_squares=np.zeros(self.rank + 1),
-            user_variance=np.zeros(self.rank + 1),
-            item_variance=np.zeros(self.rank + 1),
+            user_squares=np.zeros(size),
+            item_squares=np.zeros(size),
+            user_variance=np.zeros(size),
+            item_variance=np.zeros(size),
             figures=np.zeros(13),
             counts=np.zeros(7, np.int64),
             pairs=no_pairs(n_users),
@@ -73,247 +120,81 @@ class MeanField(Policy):
     def scratch(self, n_users: int, n_items: int) -> "Scratch":
         packed = packed_size(self.rank + 2)
         return Scratch(
-            no_regression(self.rank), np.zeros(packed), np.zeros(packed), np.zeros((packed + 3, LANES)),
-            np.zeros(n_items + LANES), np.zeros(n_items + LANES), np.zeros(n_items, np.int32),
-        )  # fmt: skip
+            room=Room(no_regression(self.rank), np.zeros(packed)),
+            stranger=np.zeros(packed),
+            block=np.zeros((packed + 3, LANES)),
+            widths=np.zeros(n_items),
+            seconds=np.zeros(n_items),
+            entries=np.zeros(n_items, np.int32),
+        )
 
 
 class Settings(NamedTuple):
-    cu: float
-    ci: float
-    n0: float
-    c0: float
-    ps: float
-    kappa: float
-    rate: float
-    least: float
-    most: float
-    taum: float
-    itemq: int
-    sc: float
-    eps: float
-    kgu: float
-    kgi: float
-    kgs: int
-    slack: float
+    top: float
+    """Infinite if it is not known."""
+    refreshes: int
+    memory: float
+    optimism: float
 
 
 class State(NamedTuple):
     user_moments: Matrix
     item_moments: Matrix
+    """What is believed of each, E[z zᵀ] of z = (vector, 1, offset), packed; zero before the first rating."""
     item_columns: Matrix
+    """The same as `item_moments` in Fortran order: scoring goes over items."""
     item_sums: Matrix
     item_rights: Matrix
+    """Per item Σ w E[z zᵀ] over its users, packed, and Σ w (y − g) E[(vector, 1)]."""
     residuals: Vector
+    """Per user Σ w E[(y − m)²] over its pairs, when last fitted."""
     users: NDArray[np.int64]
     items: NDArray[np.int64]
+    """Who was met, in that order."""
     user_squares: Vector
     item_squares: Vector
+    """Sums of E[a²] and E[b²] over all met, last the offsets', those of items about their mean."""
     user_variance: Vector
     item_variance: Vector
+    """D, for users and for items, last the offsets'."""
     figures: Vector
     counts: NDArray[np.int64]
+    """Their places have names in `albatross.kernels.mean_field`."""
     pairs: Pairs
 
 
 class Scratch(NamedTuple):
-    work: Regression
-    weights: Vector
+    room: Room
     stranger: Vector
+    """What is believed of an item nobody has rated."""
     block: Matrix
+    """Moments of a few items side by side, then their widths, means and second moments."""
     widths: Vector
     seconds: Vector
+    """Per candidate: the standard deviation of the user's part, and the second moment of m_ui."""
     entries: NDArray[np.int32]
 
 
 @kernel
-def reliability(share: float, plays: int) -> float:
-    return share * plays / (share * plays + 1.0 - share)
-
-
-@kernel
-def pair_weight(share: float, plays: int) -> float:
-    return plays / (share * plays + 1.0 - share)
-
-
-@kernel
-def place_user(state: State, scratch: Scratch, user: int) -> float:
-    work, pairs = scratch.work, state.pairs
-    work.sums.fill(0.0)
-    work.rights.fill(0.0)
-    share, origin = state.figures[RELIABILITY], state.figures[ORIGIN]
-    squares = 0.0
-    offset = work.sums.size - 2
-    entry = pairs.first[user]
-    while entry != NOTHING:
-        plays = pairs.plays[entry]
-        weight = pair_weight(share, plays)
-        value = pairs.totals[entry] / plays - origin
-        moments = state.item_moments[pairs.items[entry]]
-        add_moments(work.sums, work.rights, moments, weight, weight * value)
-        squares += weight * value * (value - 2.0 * moments[offset])
-        entry = pairs.following[entry]
-    fit(work, work.sums, work.rights, state.user_variance, 0.0, state.figures[NOISE])
-    return squares
-
-
-@kernel
-def refit_user(state: State, scratch: Scratch, user: int) -> None:
-    squares = place_user(state, scratch, user)
-    work, pairs, old = scratch.work, state.pairs, state.user_moments[user]
-    size = work.mean.size
-    partner_weights(work.moments, size, scratch.weights)
-    for position in range(scratch.weights.size):
-        squares += scratch.weights[position] * work.sums[position]
-    for a in range(size):
-        squares -= 2.0 * work.mean[a] * work.rights[a]
-        place = row_start(a) + a if a < size - 1 else old.size - 1
-        state.user_squares[a] += work.moments[place] - old[place]
-    squares = max(squares, 0.0)
-    state.figures[RESIDUAL] += squares - state.residuals[user]
-    state.residuals[user] = squares
-    change = work.sums
-    for position in range(old.size):
-        change[position] = work.moments[position] - old[position]
-        old[position] = work.moments[position]
-    share, origin = state.figures[RELIABILITY], state.figures[ORIGIN]
-    entry = pairs.first[user]
-    while entry != NOTHING:
-        plays, item = pairs.plays[entry], pairs.items[entry]
-        weight = pair_weight(share, plays)
-        value = pairs.totals[entry] / plays - origin
-        add_moments(state.item_sums[item], state.item_rights[item], change, weight, weight * value)
-        entry = pairs.following[entry]
-
-
-@kernel
-def believe_item(state: State, item: int, moments: Vector) -> None:
-    """Replace what is believed of an item."""
-    old, column = state.item_moments[item], state.item_columns[item]
-    size = state.item_variance.size
-    center = state.figures[CENTER]
-    offset = old.size - 2
-    for a in range(size - 1):
-        place = row_start(a) + a
-        state.item_squares[a] += moments[place] - old[place]
-    if old[row_start(size) - 1] == 0.0:
-        state.item_squares[size - 1] += center * center
-    state.item_squares[size - 1] += moments[offset + 1] - old[offset + 1] - 2.0 * center * (moments[offset] - old[offset])
-    state.figures[OFFSETS] += moments[offset] - old[offset]
-    for position in range(old.size):
-        old[position] = moments[position]
-        column[position] = moments[position]
-
-
-@kernel
-def refit_item(state: State, scratch: Scratch, item: int) -> None:
-    figures = state.figures
-    fit(scratch.work, state.item_sums[item], state.item_rights[item], state.item_variance, figures[CENTER], figures[NOISE])
-    believe_item(state, item, scratch.work.moments)
-
-
-@kernel
-def meet_item(state: State, scratch: Scratch, item: int, random: np.random.Generator) -> None:
-    moments = scratch.work.moments
-    size = state.item_variance.size
-    one, last = row_start(size - 1), row_start(size)
-    for a in range(size - 1):
-        moments[one + a] = math.sqrt(state.item_variance[a]) * random.standard_normal()
-    moments[one + size - 1] = 1.0
-    center = state.figures[CENTER]
-    for a in range(size - 1):
-        for b in range(a + 1):
-            moments[row_start(a) + b] = moments[one + a] * moments[one + b]
-        moments[last + a] = center * moments[one + a]
-    moments[last + size - 1] = center
-    moments[last + size] = center * center
-    believe_item(state, item, moments)
-
-
-@kernel
-def learn_population(state: State, settings: Settings) -> None:
-    """Prior variances, noise and center from the sums over all users and items."""
-    figures, counts = state.figures, state.counts
-    size = state.user_variance.size
-    mean, ratings = figures[MEAN], counts[RATINGS]
-    spread = figures[SQUARES] / ratings
-    if ratings < 2 or spread <= 1e-12 * mean * mean:
-        spread = max(mean * mean, 1e-12)
-    signal = max(spread - (figures[WITHIN] + 0.2 * spread) / (counts[REPEATS] + 2.0), 0.1 * spread)
-    for a in range(size):
-        guess = math.sqrt(0.5 * signal / (size - 1)) if a < size - 1 else 0.25 * signal
-        kappa = settings.kappa
-        state.user_variance[a] = max((state.user_squares[a] + kappa * guess) / (counts[USERS] + kappa), 1e-6 * guess)
-        state.item_variance[a] = max((state.item_squares[a] + kappa * guess) / (counts[ITEMS] + kappa), 1e-6 * guess)
-    figures[CENTER] = (figures[OFFSETS] + mean - figures[ORIGIN]) / (counts[ITEMS] + 1.0)
-    share, repeats, pairs = figures[RELIABILITY], counts[REPEATS], state.pairs.used[0]
-    belief = max(share, 1.0 / (1.0 + repeats))
-    total = figures[WITHIN] + belief * figures[RESIDUAL] + settings.c0 * 0.1 * spread
-    figures[NOISE] = max(total / ((1.0 - share) * repeats + belief * pairs + settings.c0), 1e-6 * spread)
-
-
-@kernel
-def rebuild(state: State, settings: Settings) -> None:
-    figures, counts, pairs = state.figures, state.counts, state.pairs
-    counts[REBUILT] = counts[RATINGS]
-    figures[MEMORY] = settings.taum * min(max(figures[AGREEMENT] / (figures[CONTRAST] + settings.ps), 0.0), 1.0)
-    spread = max(figures[SQUARES] / counts[RATINGS], 1e-300)
-    steady = (figures[WITHIN] + 0.06 * spread) / (counts[REPEATS] + 3.0) / (settings.eps * spread)
-    figures[RELIABILITY] = max(figures[MEMORY] ** settings.sc, 1.0 / (1.0 + steady))
-    share, origin = figures[RELIABILITY], figures[ORIGIN]
-    size = state.user_variance.size
-    for rank in range(counts[ITEMS]):
-        item = state.items[rank]
-        state.item_sums[item].fill(0.0)
-        state.item_rights[item].fill(0.0)
-    figures[RESIDUAL] = 0.0
-    for rank in range(counts[USERS]):
-        user = state.users[rank]
-        figures[RESIDUAL] += state.residuals[user]
-        moments = state.user_moments[user]
-        entry = pairs.first[user]
-        while entry != NOTHING:
-            plays, item = pairs.plays[entry], pairs.items[entry]
-            weight = pair_weight(share, plays)
-            value = pairs.totals[entry] / plays - origin
-            add_moments(state.item_sums[item], state.item_rights[item], moments, weight, weight * value)
-            entry = pairs.following[entry]
-    state.user_squares.fill(0.0)
-    for rank in range(counts[USERS]):
-        moments = state.user_moments[state.users[rank]]
-        for a in range(size):
-            state.user_squares[a] += moments[row_start(a) + a if a < size - 1 else moments.size - 1]
-    state.item_squares.fill(0.0)
-    figures[OFFSETS] = 0.0
-    center = figures[CENTER]
-    for rank in range(counts[ITEMS]):
-        moments = state.item_moments[state.items[rank]]
-        for a in range(size - 1):
-            state.item_squares[a] += moments[row_start(a) + a]
-        offset = moments[moments.size - 2]
-        state.item_squares[size - 1] += moments[moments.size - 1] - 2.0 * center * offset + center * center
-        figures[OFFSETS] += offset
-
-
-@kernel
 def worth(visits: float) -> float:
-    """The q for which visits · E[(Z − q)₊] = q, Z standard normal."""
+    """The q for which visits · E[(Z − q)₊] = q, Z standard normal: by Newton's method, from close by."""
     q = 0.8 * math.sqrt(math.log(1.0 + visits))
     for _ in range(4):
-        tail = 0.5 * math.erfc(q * 0.7071067811865476)
-        gain = 0.3989422804014327 * math.exp(-0.5 * q * q) - q * tail
+        tail = 0.5 * math.erfc(q / math.sqrt(2.0))
+        gain = math.exp(-0.5 * q * q) / math.sqrt(2.0 * math.pi) - q * tail
         q += (visits * gain - q) / (visits * tail + 1.0)
     return q
 
 
 @kernel
-def gained(variance: float, mood: float) -> float:
-    return variance * variance / (variance + mood + 1e-300)
+def moved(variance: float, noise: float) -> float:
+    """The variance of the posterior mean once a rating with this noise is in."""
+    return variance * variance / (variance + noise) if variance > 0.0 else 0.0
 
 
 @kernel
 def describe_stranger(state: State, moments: Vector) -> None:
-    """What is believed of an item nobody has rated."""
+    """What is believed of an item nobody has rated: what is believed of the population."""
     size = state.item_variance.size
     center = state.figures[CENTER]
     moments.fill(0.0)
@@ -326,20 +207,20 @@ def describe_stranger(state: State, moments: Vector) -> None:
 
 @kernel
 def score_items(state: State, scratch: Scratch, candidates: Items, means: Vector) -> None:
-    """Means without offset of the item, user widths and second moments of all candidates."""
-    work, block = scratch.work, scratch.block
-    size, packed = work.mean.size, scratch.weights.size
+    """Means, widths and second moments of the candidates for the user in `scratch.room`."""
+    work, weights, block, widths, seconds = scratch.room.work, scratch.room.weights, scratch.block, scratch.widths, scratch.seconds
+    size, packed = work.mean.size, weights.size
     one = row_start(size - 1)
     radius = math.sqrt(state.figures[NOISE])
     columns = state.item_columns.T
     n_candidates = candidates.size if candidates.size > 0 else columns.shape[1]
     for start in range(0, n_candidates, LANES):
         if candidates.size == 0 and n_candidates >= LANES:
-            group = min(start, n_candidates - LANES)
-            score_lanes(columns[one : one + size], group, work.mean, work.whitener, radius, scratch.widths, means, group)
-            project_lanes(columns, group, scratch.weights, scratch.seconds, group)
+            group = min(start, n_candidates - LANES)  # the last group may begin early and score some items again
+            score_lanes(columns[one : one + size], group, work.mean, work.whitener, radius, widths, means, group)
+            project_lanes(columns, group, weights, seconds, group)
             for lane in range(group, group + LANES):
-                scratch.widths[lane] -= means[lane]
+                widths[lane] -= means[lane]
                 means[lane] += columns[packed - 2, lane]
         else:
             length = min(LANES, n_candidates - start)
@@ -351,70 +232,57 @@ def score_items(state: State, scratch: Scratch, candidates: Items, means: Vector
                 for a in range(packed):
                     block[a, lane] = 0.0
             score_lanes(block[one : one + size], 0, work.mean, work.whitener, radius, block[packed], block[packed + 1], 0)
-            project_lanes(block[:packed], 0, scratch.weights, block[packed + 2], 0)
+            project_lanes(block[:packed], 0, weights, block[packed + 2], 0)
             for lane in range(length):
-                scratch.widths[start + lane] = block[packed, lane] - block[packed + 1, lane]
+                widths[start + lane] = block[packed, lane] - block[packed + 1, lane]
                 means[start + lane] = block[packed + 1, lane] + block[packed - 2, lane]
-                scratch.seconds[start + lane] = block[packed + 2, lane]
+                seconds[start + lane] = block[packed + 2, lane]
 
 
 @implements(select, State)
 def choose_item(
     state: State, settings: Settings, scratch: Scratch, user: int, candidates: Items, slate: Slate, random: np.random.Generator
 ) -> tuple[int, float]:
-    figures, pairs, work = state.figures, state.pairs, scratch.work
+    figures, pairs, work, weights = state.figures, state.pairs, scratch.room.work, scratch.room.weights
     n_candidates = candidates.size if candidates.size > 0 else state.item_moments.shape[0]
     if state.counts[RATINGS] == 0:
-        for position in range(n_candidates):
-            slate.means[position] = 0.0
-            slate.scores[position] = 0.0
+        slate.means[:n_candidates] = 0.0
+        slate.scores[:n_candidates] = 0.0
         return any_best(slate.scores, n_candidates, random)
     plays, _ = find_entries(pairs, user, candidates, scratch.entries)
-    place_user(state, scratch, user)
+    place_user(state, scratch.room, user)
     size = work.mean.size
-    partner_weights(work.moments, size, scratch.weights)
-    describe_stranger(state, scratch.stranger)
+    met = row_start(size) - 1
+    partner_weights(work.moments, size, weights)
     score_items(state, scratch, candidates, slate.means)
-    mine = row_start(size) - 1
-    own_variance = work.moments[work.moments.size - 1] - work.mean[size - 1] ** 2
+    describe_stranger(state, scratch.stranger)
     strange_mean = expected_mean(work.moments, scratch.stranger, size)
-    strange_variance = -strange_mean * strange_mean - own_variance
-    for position in range(scratch.weights.size):
-        strange_variance += scratch.weights[position] * scratch.stranger[position]
-    share, noise, origin, top = figures[MEMORY], figures[NOISE], figures[ORIGIN], figures[LARGEST]
-    mood = (1.0 - figures[RELIABILITY]) * noise
-    top += settings.slack * math.sqrt(mood)
-    own = worth(settings.n0 + plays)
-    total, kinds = float(state.counts[RATINGS]), float(state.counts[ITEMS])
-    everybody = worth(total) if settings.itemq == 1 else worth(total / kinds)
-    residual = own * own * share * noise
-    blur = settings.kgi * noise / math.sqrt(total / kinds)
-    own_blur = settings.kgu * noise / (math.sqrt(settings.n0 + plays) if settings.kgs == 1 else 1.0)
-    user_factor, item_factor = settings.cu * own * own, settings.ci * everybody * everybody
+    offset_variance = work.moments[work.moments.size - 1] - work.mean[size - 1] ** 2
+    strange_second = 0.0
+    for position in range(weights.size):
+        strange_second += weights[position] * scratch.stranger[position]
+    share, noise, origin = figures[MEMORY], figures[NOISE], figures[ORIGIN]
+    top = figures[LARGEST] if math.isinf(settings.top) else settings.top
+    ratings = float(state.counts[RATINGS])
+    for_user, for_all = settings.optimism * worth(COMING_VISITS + plays), settings.optimism * worth(ratings)
+    user_worth, item_worth = for_user * for_user, for_all * for_all
+    shared_noise = noise / math.sqrt(ratings / state.counts[ITEMS])
     for position in range(n_candidates):
         item = candidates[position] if candidates.size > 0 else position
-        if state.item_moments[item, mine] == 0.0:
-            mean = strange_mean
-            square = residual + user_factor * gained(own_variance, own_blur) + item_factor * gained(strange_variance, blur)
+        if state.item_moments[item, met] == 0.0:
+            mean, second, variance = strange_mean, strange_second, offset_variance
         else:
-            mean = slate.means[position]
-            user_variance = scratch.widths[position] * scratch.widths[position]
-            item_variance = max(scratch.seconds[position] - mean * mean - user_variance, 0.0)
-            square = residual + user_factor * gained(user_variance, own_blur) + item_factor * gained(item_variance, blur)
+            mean, second, variance = slate.means[position], scratch.seconds[position], scratch.widths[position] ** 2
+        square = user_worth * (USER_CAUTION * moved(variance, noise) + share * noise)
+        square += item_worth * moved(second - mean * mean - variance, shared_noise)
         mean += origin
         entry = scratch.entries[item]
         if entry != NOTHING:
-            times = pairs.plays[entry]
-            known = reliability(share, times)
-            mean += known * (pairs.totals[entry] / times - mean)
-            square *= 1.0 - known
-        bonus = math.sqrt(square)
-        room = top - mean
-        if room > 0.0:
-            ratio = bonus / room
-            bonus = room * (1.0 - 1.0 / (1.0 + ratio + 0.5 * ratio * ratio))
-        else:
-            bonus = 0.0
+            own = settings.memory * part_of_pair(share, pairs.plays[entry])
+            mean += own * (pairs.totals[entry] / pairs.plays[entry] - mean)
+            square *= 1.0 - own
+        lacking = top - mean
+        bonus = math.sqrt(square / (1.0 + square / (lacking * lacking))) if lacking > 0.0 else 0.0
         slate.means[position] = mean
         slate.scores[position] = mean + bonus
     return any_best(slate.scores, n_candidates, random)
@@ -424,59 +292,11 @@ def choose_item(
 def learn_rating(
     state: State, settings: Settings, scratch: Scratch, user: int, item: int, reward: float, random: np.random.Generator
 ) -> None:
-    figures, counts, pairs = state.figures, state.counts, state.pairs
-    if counts[RATINGS] == 0:
-        figures[ORIGIN] = reward
-        figures[LARGEST] = reward
-    figures[LARGEST] = max(figures[LARGEST], reward)
-    counts[RATINGS] += 1
-    distance = reward - figures[MEAN]
-    figures[MEAN] += distance / counts[RATINGS]
-    figures[SQUARES] += distance * (reward - figures[MEAN])
-    if pairs.first[user] == NOTHING:
-        state.users[counts[USERS]] = user
-        counts[USERS] += 1
-    if counts[RATINGS] == 1:
-        learn_population(state, settings)
-    size = state.user_variance.size
-    if state.item_moments[item, row_start(size) - 1] == 0.0:
-        state.items[counts[ITEMS]] = item
-        counts[ITEMS] += 1
-        meet_item(state, scratch, item, random)
-    share, origin = figures[RELIABILITY], figures[ORIGIN]
-    entry = pairs.first[user]
-    while entry != NOTHING and pairs.items[entry] != item:
-        entry = pairs.following[entry]
-    weight, value = 0.0, 0.0
-    if entry != NOTHING:
-        plays = pairs.plays[entry]
-        before = pairs.totals[entry] / plays
-        if plays == 1:
-            place_user(state, scratch, user)
-            expected = origin + expected_mean(scratch.work.moments, state.item_moments[item], size)
-            contrast = before - expected
-            scale = contrast * contrast + figures[NOISE]
-            figures[AGREEMENT] = 0.999 * figures[AGREEMENT] + (reward - expected) * contrast / scale
-            figures[CONTRAST] = 0.999 * figures[CONTRAST] + contrast * contrast / scale
-        figures[WITHIN] += plays / (plays + 1.0) * (reward - before) ** 2
-        counts[REPEATS] += 1
-        weight = -pair_weight(share, plays)
-        value = weight * (before - origin)
-    entry = remember(pairs, user, item, reward)
-    plays = pairs.plays[entry]
-    now = pair_weight(share, plays)
-    value += now * (pairs.totals[entry] / plays - origin)
-    add_moments(state.item_sums[item], state.item_rights[item], state.user_moments[user], weight + now, value)
-    refit_user(state, scratch, user)
-    refit_item(state, scratch, item)
-    learn_population(state, settings)
-    quota = min(max(settings.rate * counts[USERS] / counts[RATINGS], settings.least), settings.most)
-    for _ in range(min(int(quota), counts[USERS])):
-        counts[NEXT_USER] = (counts[NEXT_USER] + 1) % counts[USERS]
-        refit_user(state, scratch, state.users[counts[NEXT_USER]])
-    quota = min(max(settings.rate * counts[ITEMS] / counts[RATINGS], settings.least), settings.most)
-    for _ in range(min(int(quota), counts[ITEMS])):
-        counts[NEXT_ITEM] = (counts[NEXT_ITEM] + 1) % counts[ITEMS]
-        refit_item(state, scratch, state.items[counts[NEXT_ITEM]])
-    if counts[RATINGS] - counts[REBUILT] >= min(counts[RATINGS] // 4, 4096 + pairs.used[0]):
-        rebuild(state, settings)
+    count_rating(state, user, reward)
+    if state.item_moments[item, row_start(state.item_variance.size) - 1] == 0.0:
+        meet_item(state, scratch.room, item, random)
+    add_rating(state, scratch.room, user, item, reward)
+    refit_user(state, scratch.room, user)
+    refit_item(state, scratch.room, item)
+    learn_population(state)
+    refresh(state, scratch.room, settings.refreshes)

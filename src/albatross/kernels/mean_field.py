@@ -203,7 +203,7 @@ def rebuild(state: Any) -> None:
     differing = (figures[WITHIN] / spread + EXACT_REPEATS * EXACT_GUESS) / (counts[REPEATS] + EXACT_REPEATS)
     # A model that does not fit yet looks like pairs with a mind of their own: for fitting, a half-hearted memory counts little.
     figures[SHARE] = min(max(memory**4, EXACT / (EXACT + differing)), 1.0)
-    figures[MEMORY] = min(max(memory, figures[SHARE]), 1.0)
+    figures[MEMORY] = min(memory, 1.0)
     share, origin, center = figures[SHARE], figures[ORIGIN], figures[CENTER]
     figures[RESIDUAL] = figures[OFFSETS] = 0.0
     state.user_squares.fill(0.0)

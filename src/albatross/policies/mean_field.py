@@ -12,7 +12,7 @@ from albatross.core.parameters import parameter
 from albatross.core.policy import Policy
 from albatross.core.streams import Streams
 from albatross.kernels.compiling import kernel
-from albatross.kernels.counting import any_best, find_entries
+from albatross.kernels.counting import any_best
 from albatross.kernels.lanes import LANES
 from albatross.kernels.linear import Matrix, Vector, packed_size
 from albatross.kernels.mean_field import (
@@ -125,7 +125,7 @@ class MeanField(Policy):
             block=np.zeros((packed + 3, LANES)),
             widths=np.zeros(n_items),
             seconds=np.zeros(n_items),
-            entries=np.zeros(n_items, np.int32),
+            positions=np.zeros(n_items, np.int32),
         )
 
 
@@ -171,8 +171,9 @@ class Scratch(NamedTuple):
     """Moments of a few items side by side, then their widths, means and second moments."""
     widths: Vector
     seconds: Vector
-    """Per candidate: the standard deviation of the user's part, and the second moment of m_ui."""
-    entries: NDArray[np.int32]
+    """Per candidate: the standard deviation of m_ui for the user's part, and the second moment of m_ui."""
+    positions: NDArray[np.int32]
+    """Per item: where it stands among the candidates."""
 
 
 @kernel
@@ -193,6 +194,13 @@ def moved(variance: float, noise: float) -> float:
 
 
 @kernel
+def bonus(square: float, lacking: float) -> float:
+    """The square root of `square`, but less than what is lacking to the top."""
+    limit = lacking * lacking
+    return math.sqrt(square * limit / (square + limit)) if lacking > 0.0 and square > 0.0 else 0.0
+
+
+@kernel
 def describe_stranger(state: State, moments: Vector) -> None:
     """What is believed of an item nobody has rated: what is believed of the population."""
     size = state.item_variance.size
@@ -207,10 +215,10 @@ def describe_stranger(state: State, moments: Vector) -> None:
 
 @kernel
 def score_items(state: State, scratch: Scratch, candidates: Items, means: Vector) -> None:
-    """Means, widths and second moments of the candidates for the user in `scratch.room`."""
+    """Means, widths and second moments of the candidates for the user in `scratch.room`; the width of an item never rated is −1."""
     work, weights, block, widths, seconds = scratch.room.work, scratch.room.weights, scratch.block, scratch.widths, scratch.seconds
     size, packed = work.mean.size, weights.size
-    one = row_start(size - 1)
+    one, met = row_start(size - 1), row_start(size) - 1
     radius = math.sqrt(state.figures[NOISE])
     columns = state.item_columns.T
     n_candidates = candidates.size if candidates.size > 0 else columns.shape[1]
@@ -220,7 +228,7 @@ def score_items(state: State, scratch: Scratch, candidates: Items, means: Vector
             score_lanes(columns[one : one + size], group, work.mean, work.whitener, radius, widths, means, group)
             project_lanes(columns, group, weights, seconds, group)
             for lane in range(group, group + LANES):
-                widths[lane] -= means[lane]
+                widths[lane] = widths[lane] - means[lane] if columns[met, lane] > 0.0 else -1.0
                 means[lane] += columns[packed - 2, lane]
         else:
             length = min(LANES, n_candidates - start)
@@ -234,57 +242,73 @@ def score_items(state: State, scratch: Scratch, candidates: Items, means: Vector
             score_lanes(block[one : one + size], 0, work.mean, work.whitener, radius, block[packed], block[packed + 1], 0)
             project_lanes(block[:packed], 0, weights, block[packed + 2], 0)
             for lane in range(length):
-                widths[start + lane] = block[packed, lane] - block[packed + 1, lane]
+                widths[start + lane] = block[packed, lane] - block[packed + 1, lane] if block[met, lane] > 0.0 else -1.0
                 means[start + lane] = block[packed + 1, lane] + block[packed - 2, lane]
                 seconds[start + lane] = block[packed + 2, lane]
 
 
-@implements(select, State)
-def choose_item(
-    state: State, settings: Settings, scratch: Scratch, user: int, candidates: Items, slate: Slate, random: np.random.Generator
-) -> tuple[int, float]:
-    figures, pairs, work, weights = state.figures, state.pairs, scratch.room.work, scratch.room.weights
-    n_candidates = candidates.size if candidates.size > 0 else state.item_moments.shape[0]
-    if state.counts[RATINGS] == 0:
-        slate.means[:n_candidates] = 0.0
-        slate.scores[:n_candidates] = 0.0
-        return any_best(slate.scores, n_candidates, random)
-    plays, _ = find_entries(pairs, user, candidates, scratch.entries)
-    place_user(state, scratch.room, user)
-    size = work.mean.size
-    met = row_start(size) - 1
-    partner_weights(work.moments, size, weights)
-    score_items(state, scratch, candidates, slate.means)
+@kernel
+def value_items(state: State, settings: Settings, scratch: Scratch, plays: int, n_candidates: int, slate: Slate) -> None:
+    """From means and variances to scores, as if the user had rated none of the candidates; leaves e² in `scratch.widths`."""
+    work, weights, widths, seconds = scratch.room.work, scratch.room.weights, scratch.widths, scratch.seconds
+    figures, size = state.figures, work.mean.size
     describe_stranger(state, scratch.stranger)
     strange_mean = expected_mean(work.moments, scratch.stranger, size)
     offset_variance = work.moments[work.moments.size - 1] - work.mean[size - 1] ** 2
     strange_second = 0.0
     for position in range(weights.size):
         strange_second += weights[position] * scratch.stranger[position]
-    share, noise, origin = figures[MEMORY], figures[NOISE], figures[ORIGIN]
-    top = figures[LARGEST] if math.isinf(settings.top) else settings.top
-    ratings = float(state.counts[RATINGS])
+    noise, origin, ratings = figures[NOISE], figures[ORIGIN], float(state.counts[RATINGS])
     for_user, for_all = settings.optimism * worth(COMING_VISITS + plays), settings.optimism * worth(ratings)
-    user_worth, item_worth = for_user * for_user, for_all * for_all
+    user_worth, item_worth = USER_CAUTION * for_user * for_user, for_all * for_all
+    own_part = for_user * for_user * figures[MEMORY] * noise
     shared_noise = noise / math.sqrt(ratings / state.counts[ITEMS])
+    top = figures[LARGEST] if math.isinf(settings.top) else settings.top
     for position in range(n_candidates):
-        item = candidates[position] if candidates.size > 0 else position
-        if state.item_moments[item, met] == 0.0:
-            mean, second, variance = strange_mean, strange_second, offset_variance
-        else:
-            mean, second, variance = slate.means[position], scratch.seconds[position], scratch.widths[position] ** 2
-        square = user_worth * (USER_CAUTION * moved(variance, noise) + share * noise)
-        square += item_worth * moved(second - mean * mean - variance, shared_noise)
+        strange = widths[position] < 0.0
+        mean = strange_mean if strange else slate.means[position]
+        second = strange_second if strange else seconds[position]
+        variance = offset_variance if strange else widths[position] * widths[position]
+        square = own_part + user_worth * moved(variance, noise) + item_worth * moved(second - mean * mean - variance, shared_noise)
         mean += origin
-        entry = scratch.entries[item]
-        if entry != NOTHING:
-            own = settings.memory * part_of_pair(share, pairs.plays[entry])
-            mean += own * (pairs.totals[entry] / pairs.plays[entry] - mean)
-            square *= 1.0 - own
-        lacking = top - mean
-        bonus = math.sqrt(square / (1.0 + square / (lacking * lacking))) if lacking > 0.0 else 0.0
+        widths[position] = square
         slate.means[position] = mean
-        slate.scores[position] = mean + bonus
+        slate.scores[position] = mean + bonus(square, top - mean)
+
+
+@implements(select, State)
+def choose_item(
+    state: State, settings: Settings, scratch: Scratch, user: int, candidates: Items, slate: Slate, random: np.random.Generator
+) -> tuple[int, float]:
+    pairs, positions = state.pairs, scratch.positions
+    n_candidates = candidates.size if candidates.size > 0 else state.item_moments.shape[0]
+    if state.counts[RATINGS] == 0:
+        slate.means[:n_candidates] = 0.0
+        slate.scores[:n_candidates] = 0.0
+        return any_best(slate.scores, n_candidates, random)
+    for position in range(candidates.size):
+        positions[candidates[position]] = position
+    plays = 0
+    entry = pairs.first[user]
+    while entry != NOTHING:
+        plays += pairs.plays[entry]
+        entry = pairs.following[entry]
+    place_user(state, scratch.room, user)
+    partner_weights(scratch.room.work.moments, scratch.room.work.mean.size, scratch.room.weights)
+    score_items(state, scratch, candidates, slate.means)
+    value_items(state, settings, scratch, plays, n_candidates, slate)
+    share = state.figures[MEMORY]
+    top = state.figures[LARGEST] if math.isinf(settings.top) else settings.top
+    entry = pairs.first[user]
+    while entry != NOTHING:
+        item = pairs.items[entry]
+        position = positions[item] if candidates.size > 0 else item
+        # The place of an item that is no candidate may hold anything.
+        if candidates.size == 0 or (0 <= position < n_candidates and candidates[position] == item):
+            own = settings.memory * part_of_pair(share, pairs.plays[entry])
+            slate.means[position] += own * (pairs.totals[entry] / pairs.plays[entry] - slate.means[position])
+            slate.scores[position] = slate.means[position] + bonus((1.0 - own) * scratch.widths[position], top - slate.means[position])
+        entry = pairs.following[entry]
     return any_best(slate.scores, n_candidates, random)
 
 

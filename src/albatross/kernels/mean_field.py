@@ -38,8 +38,8 @@ EXACT = 0.003
 """Where repeated ratings differ by less than this part of the variance of all ratings, they count as the same."""
 EXACT_GUESS, EXACT_REPEATS = 0.02, 3.0
 """How much they are taken to differ before any were seen, and how many repeats that is worth."""
-SWEEPS_PER_EFOLD = 20.0
-"""Every user and item is refitted whenever the ratings have grown by a twentieth, as far as the limit per rating allows."""
+SWEEPS_PER_EFOLD = 8.0
+"""Every user and item is refitted whenever the ratings have grown by an eighth, as far as the limit per rating allows."""
 REBUILD_INTERVAL = 4096
 """Ratings between two rebuilds of the item sums, at most, beside one per pair; while there are few ratings, a quarter of them."""
 

@@ -90,7 +90,7 @@ class MeanField(Policy):
 
     rank: int = parameter(5, "length of the user and item vectors (k)", at_least=1)
     top: float | None = parameter(None, "top of the rating scale; none: the largest rating seen so far")
-    refreshes: int = parameter(3, "other users, and items, refitted per rating at most", at_least=0)
+    refreshes: int = parameter(4, "other users, and items, refitted per rating at most", at_least=0)
     memory: bool = parameter(True, "whether what a user said of an item counts beyond the model")
     optimism: float = parameter(1.0, "multiplier of what it is worth to try", at_least=0)
 

@@ -1,7 +1,7 @@
 """Learning a mean-field factorization online: users and items by turns, the population they come from, and how exact ratings are.
 
-These functions serve every policy whose state has the arrays described in `albatross.policies.mean_field`. What a user or an item is believed
-to be is explained in `albatross.kernels.moments`.
+These functions serve every policy whose state has the arrays described in `albatross.policies.mean_field`. What a user or an item is
+believed to be is explained in `albatross.kernels.moments`.
 """
 
 import math
@@ -15,7 +15,7 @@ from albatross.kernels.moments import Regression, add_moments, expected_mean, fi
 from albatross.kernels.pairs import NOTHING, remember
 
 ORIGIN, MEAN, SQUARES, LARGEST, NOISE, SHARE, MEMORY, CENTER, OFFSETS, WITHIN, RESIDUAL, AGREEMENT, CONTRAST = range(13)
-"""Places in `figures`: the first rating, which all others are counted from; mean and summed squared distances of all ratings; the largest one;
+"""Places in `figures`: the first rating, which all others are counted from; mean and summed squared distances of all ratings; the largest;
 the noise s²; which part of it belongs to the pair, for fitting and for remembering (ρ); the mean item offset; the sum of the item offsets;
 the summed squared distances of repeated ratings from those before; of pairs from what is expected of them; and, over second ratings
 of a pair, how far they agree with the first against the model and how far the first stood from the model."""

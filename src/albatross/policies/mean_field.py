@@ -44,6 +44,9 @@ USER_CAUTION = 2.0
 COMING_VISITS = 3.0
 """How often a newcomer is expected to come back; later, as often as so far and so many times more."""
 
+ROUGHLY = 1e-4
+"""A last step of Newton's method as small as this leaves an error a thousand times smaller."""
+
 
 @dataclass(frozen=True)
 class MeanField(Policy):
@@ -70,13 +73,13 @@ class MeanField(Policy):
     v_u the variance of m_ui for the user's part, v_i for the item's, m the items met, and κ(v, s²) = v² / (v + s²) by how much a rating, or
     as many as an item will get, moves the mean. No score passes the top of the scale: who has found it looks no further.
 
-    Symbols: rank k; `top` the top of the scale, if none is given the largest rating seen; `refreshes` how many other users and items a rating
-    may refit at most; `memory` and `optimism` are there to be switched off.
+    Symbols: rank k; `top` the top of the scale, if none is given the largest rating seen; `refreshes` how many other users and items a
+    rating may refit at most; `memory` and `optimism` are there to be switched off.
 
     Cost: select O(|I_u| k² + k³ + |C| k²), update O(R |I| k² + R k³), I_u the distinct items the user has rated, R `refreshes`; memory
     O((n + m) k² + distinct pairs).
 
-    Departures: the first vector of an item is drawn from the population, because the mean, zero, teaches nothing; of a user nothing is drawn.
+    Departures: the first vector of an item is drawn from the population, because the mean, zero, would teach users nothing.
 
     Reference: Lim and Teh, Variational Bayesian Approach to Movie Rating Prediction, 2007, for the model without r_ui and the population;
     Weitzman, Optimal Search for the Best Alternative, 1979, for what it is worth to look.
@@ -178,12 +181,14 @@ class Scratch(NamedTuple):
 
 @kernel
 def worth(visits: float) -> float:
-    """The q for which visits · E[(Z − q)₊] = q, Z standard normal: by Newton's method, from close by."""
+    """The q for which visits · E[(Z − q)₊] = q, Z standard normal: by Newton's method, from below."""
     q = 0.8 * math.sqrt(math.log(1.0 + visits))
-    for _ in range(4):
+    step = 1.0
+    while abs(step) > ROUGHLY:
         tail = 0.5 * math.erfc(q / math.sqrt(2.0))
         gain = math.exp(-0.5 * q * q) / math.sqrt(2.0 * math.pi) - q * tail
-        q += (visits * gain - q) / (visits * tail + 1.0)
+        step = (visits * gain - q) / (visits * tail + 1.0)
+        q += step
     return q
 
 

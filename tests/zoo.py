@@ -6,6 +6,7 @@ from albatross.policies.alb_rs import ALBRS
 from albatross.policies.epsilon_als import EpsilonALS
 from albatross.policies.item_mean import ItemMean
 from albatross.policies.item_ucb import ItemUCB
+from albatross.policies.mean_field import MeanField
 from albatross.policies.nmf_bandit import NMFBandit
 from albatross.policies.oful import OFUL
 from albatross.policies.oracle import Oracle
@@ -21,6 +22,7 @@ POLICIES: dict[str, Policy] = {
     "epsilon-als": EpsilonALS(rank=3),
     "item-mean": ItemMean(),
     "item-ucb": ItemUCB(),
+    "mean-field": MeanField(rank=3),
     "nmf-bandit": NMFBandit(rank=3),
     "oful": OFUL(),
     "oracle": Oracle(),

@@ -1,0 +1,331 @@
+"""Mean-field factorization with memory: one set of defaults for synthetic worlds and logged ratings alike."""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from albatross.core.environment import Truth
+from albatross.core.parameters import parameter
+from albatross.core.policy import Policy
+from albatross.core.streams import Streams
+from albatross.kernels.compiling import kernel
+from albatross.kernels.counting import any_best
+from albatross.kernels.lanes import LANES
+from albatross.kernels.linear import Matrix, Vector, packed_size
+from albatross.kernels.mean_field import (
+    CENTER,
+    ITEMS,
+    LARGEST,
+    MEMORY,
+    NOISE,
+    ORIGIN,
+    RATINGS,
+    Room,
+    add_rating,
+    count_rating,
+    learn_population,
+    meet_item,
+    part_of_pair,
+    place_user,
+    refit_item,
+    refit_user,
+    refresh,
+)
+from albatross.kernels.moments import expected_mean, no_regression, partner_weights, row_start
+from albatross.kernels.operations import Items, Slate, implements, select, update
+from albatross.kernels.pairs import NOTHING, Pairs, no_pairs
+from albatross.kernels.scoring import project_lanes, score_lanes
+
+USER_CAUTION = 2.0
+"""By how much the variance of a user's part is raised: beliefs that take users and items to be independent are too sure of themselves."""
+COMING_VISITS = 3.0
+"""How often a newcomer is expected to come back; later, as often as so far and so many times more."""
+
+ROUGHLY = 1e-4
+"""A last step of Newton's method as small as this leaves an error a thousand times smaller."""
+
+
+@dataclass(frozen=True)
+class MeanField(Policy):
+    """Knows users and items by mean and covariance, remembers what each user said, and tries what could be worth it for the visits to come.
+
+    Model: the rating of a pair is g + o_u + o_i + ⟨a_u, b_i⟩ + r_ui + noise, where offsets and vectors are normal with a variance per
+    coordinate, the pair's own part r_ui has variance τ² and the noise of a single rating σ². With s² = τ² + σ² and ρ = τ² / s², the mean
+    of n ratings of a pair weighs w = 1 / (ρ + (1 − ρ) / n). What is believed of users and items is a product of normals. Each is in turn
+
+        (a_u, o_u) ~ N(m, s² G⁻¹),    G = s² D⁻¹ + Σ w E[x xᵀ],    m = G⁻¹ Σ w (E[x] (y − g) − E[x o_i]),    x = (b_i, 1),
+
+    and the same for items with x = (a_u, 1): ridge regression, but a partner's covariance counts as ridge too. Every rating refits its user
+    and its item and a few others by turns, so that nobody's vector goes stale. The population is learned on the way: D as the mean
+    of E[a²] and of E[b²] over users and items met, which also settles how many coordinates are used; the mean item offset; σ² from repeated
+    ratings; ρ from how well a pair's first rating foretells the second one beyond the model, and 1 where repeats are exact; s² from both.
+
+    Of an item the user has rated n times it expects m_ui + ρ_n (y_ui − m_ui), ρ_n = τ² / (τ² + σ² / n), of others m_ui = E of the model.
+    To try a pair costs what it lacks now and gains at each of N later visits if it turns out better, so it is worth q(N) standard
+    deviations of what the rating would teach, N E[(Z − q)₊] = q, Z standard normal. What is learned of a user or a pair serves that user,
+    N = 3 + visits so far; what is learned of an item serves all, N = t:
+
+        score = mean + e / √(1 + (e / (top − mean))²),   e² = (1 − ρ_n) (q(3 + n_u)² (2 κ(v_u, s²) + τ²) + q(t)² κ(v_i, s² / √(t / m)))
+
+    v_u the variance of m_ui for the user's part, v_i for the item's, m the items met, and κ(v, s²) = v² / (v + s²) by how much a rating, or
+    as many as an item will get, moves the mean. No score passes the top of the scale: who has found it looks no further.
+
+    Symbols: rank k; `top` the top of the scale, if none is given the largest rating seen; `refreshes` how many other users and items a
+    rating may refit at most; `memory` and `optimism` are there to be switched off.
+
+    Cost: select O(|I_u| k² + k³ + |C| k²), update O(R |I| k² + R k³), I_u the distinct items the user has rated, R `refreshes`; memory
+    O((n + m) k² + distinct pairs).
+
+    Departures: the first vector of an item is drawn from the population, because the mean, zero, would teach users nothing.
+
+    Reference: Lim and Teh, Variational Bayesian Approach to Movie Rating Prediction, 2007, for the model without r_ui and the population;
+    Weitzman, Optimal Search for the Best Alternative, 1979, for what it is worth to look.
+
+    >>> from albatross import simulate
+    >>> from albatross.environments.synthetic import Gaussian
+    >>> recording = simulate(MeanField(), Gaussian(n_users=20, n_items=20, rank=2), horizon=2000, seed=0)
+    >>> bool(recording.pseudo_regret[-500:].mean() < 0.2 * recording.pseudo_regret[:100].mean())
+    True
+    """
+
+    rank: int = parameter(5, "length of the user and item vectors (k)", at_least=1)
+    top: float | None = parameter(None, "top of the rating scale; none: the largest rating seen so far")
+    refreshes: int = parameter(4, "other users, and items, refitted per rating at most", at_least=0)
+    memory: bool = parameter(True, "whether what a user said of an item counts beyond the model")
+    optimism: float = parameter(1.0, "multiplier of what it is worth to try", at_least=0)
+
+    def settings(self) -> "Settings":
+        return Settings(math.inf if self.top is None else self.top, self.refreshes, float(self.memory), self.optimism)
+
+    def init(self, n_users: int, n_items: int, streams: Streams, truth: Truth | None) -> "State":
+        size, packed = self.rank + 1, packed_size(self.rank + 2)
+        return State(
+            user_moments=np.zeros((n_users, packed)),
+            item_moments=np.zeros((n_items, packed)),
+            item_columns=np.zeros((n_items, packed), order="F"),
+            item_sums=np.zeros((n_items, packed)),
+            item_rights=np.zeros((n_items, size)),
+            residuals=np.zeros(n_users),
+            users=np.zeros(n_users, np.int64),
+            items=np.zeros(n_items, np.int64),
+            user_squares=np.zeros(size),
+            item_squares=np.zeros(size),
+            user_variance=np.zeros(size),
+            item_variance=np.zeros(size),
+            figures=np.zeros(13),
+            counts=np.zeros(7, np.int64),
+            pairs=no_pairs(n_users),
+        )
+
+    def scratch(self, n_users: int, n_items: int) -> "Scratch":
+        packed = packed_size(self.rank + 2)
+        return Scratch(
+            room=Room(no_regression(self.rank), np.zeros(packed)),
+            stranger=np.zeros(packed),
+            block=np.zeros((packed + 3, LANES)),
+            widths=np.zeros(n_items),
+            seconds=np.zeros(n_items),
+            positions=np.zeros(n_items, np.int32),
+        )
+
+
+class Settings(NamedTuple):
+    top: float
+    """Infinite if it is not known."""
+    refreshes: int
+    memory: float
+    optimism: float
+
+
+class State(NamedTuple):
+    user_moments: Matrix
+    item_moments: Matrix
+    """What is believed of each, E[z zᵀ] of z = (vector, 1, offset), packed; zero before the first rating."""
+    item_columns: Matrix
+    """The same as `item_moments` in Fortran order: scoring goes over items."""
+    item_sums: Matrix
+    item_rights: Matrix
+    """Per item Σ w E[z zᵀ] over its users, packed, and Σ w (y − g) E[(vector, 1)]."""
+    residuals: Vector
+    """Per user Σ w E[(y − m)²] over its pairs, when last fitted."""
+    users: NDArray[np.int64]
+    items: NDArray[np.int64]
+    """Who was met, in that order."""
+    user_squares: Vector
+    item_squares: Vector
+    """Sums of E[a²] and E[b²] over all met, last the offsets', those of items about their mean."""
+    user_variance: Vector
+    item_variance: Vector
+    """D, for users and for items, last the offsets'."""
+    figures: Vector
+    counts: NDArray[np.int64]
+    """Their places have names in `albatross.kernels.mean_field`."""
+    pairs: Pairs
+
+
+class Scratch(NamedTuple):
+    room: Room
+    stranger: Vector
+    """What is believed of an item nobody has rated."""
+    block: Matrix
+    """Moments of a few items side by side, then their widths, means and second moments."""
+    widths: Vector
+    seconds: Vector
+    """Per candidate: the standard deviation of m_ui for the user's part, and the second moment of m_ui."""
+    positions: NDArray[np.int32]
+    """Per item: where it stands among the candidates."""
+
+
+@kernel
+def worth(visits: float) -> float:
+    """The q for which visits · E[(Z − q)₊] = q, Z standard normal: by Newton's method, from below."""
+    q = 0.8 * math.sqrt(math.log(1.0 + visits))
+    step = 1.0
+    while abs(step) > ROUGHLY:
+        tail = 0.5 * math.erfc(q / math.sqrt(2.0))
+        gain = math.exp(-0.5 * q * q) / math.sqrt(2.0 * math.pi) - q * tail
+        step = (visits * gain - q) / (visits * tail + 1.0)
+        q += step
+    return q
+
+
+@kernel
+def moved(variance: float, noise: float) -> float:
+    """The variance of the posterior mean once a rating with this noise is in."""
+    return variance * variance / (variance + noise) if variance > 0.0 else 0.0
+
+
+@kernel
+def bonus(square: float, lacking: float) -> float:
+    """The square root of `square`, but less than what is lacking to the top."""
+    limit = lacking * lacking
+    return math.sqrt(square * limit / (square + limit)) if lacking > 0.0 and square > 0.0 else 0.0
+
+
+@kernel
+def describe_stranger(state: State, moments: Vector) -> None:
+    """What is believed of an item nobody has rated: what is believed of the population."""
+    size = state.item_variance.size
+    center = state.figures[CENTER]
+    moments.fill(0.0)
+    for a in range(size - 1):
+        moments[row_start(a) + a] = state.item_variance[a]
+    moments[row_start(size) - 1] = 1.0
+    moments[moments.size - 2] = center
+    moments[moments.size - 1] = center * center + state.item_variance[size - 1]
+
+
+@kernel
+def score_items(state: State, scratch: Scratch, candidates: Items, means: Vector) -> None:
+    """Means, widths and second moments of the candidates for the user in `scratch.room`; the width of an item never rated is −1."""
+    work, weights, block, widths, seconds = scratch.room.work, scratch.room.weights, scratch.block, scratch.widths, scratch.seconds
+    size, packed = work.mean.size, weights.size
+    one, met = row_start(size - 1), row_start(size) - 1
+    radius = math.sqrt(state.figures[NOISE])
+    columns = state.item_columns.T
+    n_candidates = candidates.size if candidates.size > 0 else columns.shape[1]
+    for start in range(0, n_candidates, LANES):
+        if candidates.size == 0 and n_candidates >= LANES:
+            group = min(start, n_candidates - LANES)  # the last group may begin early and score some items again
+            score_lanes(columns[one : one + size], group, work.mean, work.whitener, radius, widths, means, group)
+            project_lanes(columns, group, weights, seconds, group)
+            for lane in range(group, group + LANES):
+                widths[lane] = widths[lane] - means[lane] if columns[met, lane] > 0.0 else -1.0
+                means[lane] += columns[packed - 2, lane]
+        else:
+            length = min(LANES, n_candidates - start)
+            for lane in range(length):
+                moments = state.item_moments[candidates[start + lane] if candidates.size > 0 else start + lane]
+                for a in range(packed):
+                    block[a, lane] = moments[a]
+            for lane in range(length, LANES):
+                for a in range(packed):
+                    block[a, lane] = 0.0
+            score_lanes(block[one : one + size], 0, work.mean, work.whitener, radius, block[packed], block[packed + 1], 0)
+            project_lanes(block[:packed], 0, weights, block[packed + 2], 0)
+            for lane in range(length):
+                widths[start + lane] = block[packed, lane] - block[packed + 1, lane] if block[met, lane] > 0.0 else -1.0
+                means[start + lane] = block[packed + 1, lane] + block[packed - 2, lane]
+                seconds[start + lane] = block[packed + 2, lane]
+
+
+@kernel
+def value_items(state: State, settings: Settings, scratch: Scratch, plays: int, n_candidates: int, slate: Slate) -> None:
+    """From means and variances to scores, as if the user had rated none of the candidates; leaves e² in `scratch.widths`."""
+    work, weights, widths, seconds = scratch.room.work, scratch.room.weights, scratch.widths, scratch.seconds
+    figures, size = state.figures, work.mean.size
+    describe_stranger(state, scratch.stranger)
+    strange_mean = expected_mean(work.moments, scratch.stranger, size)
+    offset_variance = work.moments[work.moments.size - 1] - work.mean[size - 1] ** 2
+    strange_second = 0.0
+    for position in range(weights.size):
+        strange_second += weights[position] * scratch.stranger[position]
+    noise, origin, ratings = figures[NOISE], figures[ORIGIN], float(state.counts[RATINGS])
+    for_user, for_all = settings.optimism * worth(COMING_VISITS + plays), settings.optimism * worth(ratings)
+    user_worth, item_worth = USER_CAUTION * for_user * for_user, for_all * for_all
+    own_part = for_user * for_user * figures[MEMORY] * noise
+    shared_noise = noise / math.sqrt(ratings / state.counts[ITEMS])
+    top = figures[LARGEST] if math.isinf(settings.top) else settings.top
+    for position in range(n_candidates):
+        strange = widths[position] < 0.0
+        mean = strange_mean if strange else slate.means[position]
+        second = strange_second if strange else seconds[position]
+        variance = offset_variance if strange else widths[position] * widths[position]
+        square = own_part + user_worth * moved(variance, noise) + item_worth * moved(second - mean * mean - variance, shared_noise)
+        mean += origin
+        widths[position] = square
+        slate.means[position] = mean
+        slate.scores[position] = mean + bonus(square, top - mean)
+
+
+@implements(select, State)
+def choose_item(
+    state: State, settings: Settings, scratch: Scratch, user: int, candidates: Items, slate: Slate, random: np.random.Generator
+) -> tuple[int, float]:
+    pairs, positions = state.pairs, scratch.positions
+    n_candidates = candidates.size if candidates.size > 0 else state.item_moments.shape[0]
+    if state.counts[RATINGS] == 0:
+        slate.means[:n_candidates] = 0.0
+        slate.scores[:n_candidates] = 0.0
+        return any_best(slate.scores, n_candidates, random)
+    for position in range(candidates.size):
+        positions[candidates[position]] = position
+    plays = 0
+    entry = pairs.first[user]
+    while entry != NOTHING:
+        plays += pairs.plays[entry]
+        entry = pairs.following[entry]
+    place_user(state, scratch.room, user)
+    partner_weights(scratch.room.work.moments, scratch.room.work.mean.size, scratch.room.weights)
+    score_items(state, scratch, candidates, slate.means)
+    value_items(state, settings, scratch, plays, n_candidates, slate)
+    share = state.figures[MEMORY]
+    top = state.figures[LARGEST] if math.isinf(settings.top) else settings.top
+    entry = pairs.first[user]
+    while entry != NOTHING:
+        item = pairs.items[entry]
+        position = positions[item] if candidates.size > 0 else item
+        # The place of an item that is no candidate may hold anything.
+        if candidates.size == 0 or (0 <= position < n_candidates and candidates[position] == item):
+            own = settings.memory * part_of_pair(share, pairs.plays[entry])
+            slate.means[position] += own * (pairs.totals[entry] / pairs.plays[entry] - slate.means[position])
+            slate.scores[position] = slate.means[position] + bonus((1.0 - own) * scratch.widths[position], top - slate.means[position])
+        entry = pairs.following[entry]
+    return any_best(slate.scores, n_candidates, random)
+
+
+@implements(update, State)
+def learn_rating(
+    state: State, settings: Settings, scratch: Scratch, user: int, item: int, reward: float, random: np.random.Generator
+) -> None:
+    count_rating(state, user, reward)
+    if state.item_moments[item, row_start(state.item_variance.size) - 1] == 0.0:
+        meet_item(state, scratch.room, item, random)
+    add_rating(state, scratch.room, user, item, reward)
+    refit_user(state, scratch.room, user)
+    refit_item(state, scratch.room, item)
+    learn_population(state)
+    refresh(state, scratch.room, settings.refreshes)

@@ -1,0 +1,190 @@
+"""What mean-field keeps adds up, what it remembers is exact, what it hopes for has a limit, and what it spends has one too."""
+
+import math
+
+import numpy as np
+import pytest
+
+from albatross import Agent, simulate
+from albatross.checks.worlds import Checkerboard
+from albatross.environments.synthetic import Gaussian
+from albatross.kernels.mean_field import (
+    ITEMS,
+    LARGEST,
+    MEAN,
+    MEMORY,
+    NEXT_ITEM,
+    NEXT_USER,
+    NOISE,
+    OFFSETS,
+    ORIGIN,
+    RATINGS,
+    REBUILT,
+    REPEATS,
+    RESIDUAL,
+    SHARE,
+    SQUARES,
+    USERS,
+    WITHIN,
+    pair_weight,
+    part_of_pair,
+)
+from albatross.policies.mean_field import MeanField, bonus, moved, worth
+
+
+def taught(policy: MeanField, n_ratings: int = 300, noise: float = 0.3, seed: int = 0) -> tuple[Agent, np.ndarray, np.ndarray, np.ndarray]:
+    random = np.random.default_rng(seed)
+    truth = random.normal(size=(9, 2)) @ random.normal(size=(2, 12)) + 3.0
+    users, items = random.integers(9, size=n_ratings), random.integers(12, size=n_ratings)
+    rewards = truth[users, items] + noise * random.standard_normal(n_ratings)
+    agent = Agent(policy, n_users=10, n_items=14)
+    agent.replay(users, items, rewards)
+    return agent, users, items, rewards
+
+
+def test_sums_of_items_are_those_of_the_present_users() -> None:
+    """Exchanged term by term since the last rebuild, and the same as summed up afresh."""
+    agent, users, items, rewards = taught(MeanField(rank=3))
+    state, share, origin = agent.state, agent.state.figures[SHARE], agent.state.figures[ORIGIN]
+    assert state.counts[REBUILT] < state.counts[RATINGS]
+    sums, rights = np.zeros_like(state.item_sums), np.zeros_like(state.item_rights)
+    for user, item in set(zip(users.tolist(), items.tolist(), strict=True)):
+        mine = rewards[(users == user) & (items == item)]
+        weight = pair_weight(share, mine.size)
+        sums[item] += weight * state.user_moments[user]
+        rights[item] += weight * (mine.mean() - origin) * state.user_moments[user, 6:10]
+    np.testing.assert_allclose(state.item_sums, sums, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(state.item_rights, rights, rtol=1e-8, atol=1e-8)
+    assert np.array_equal(state.item_moments, state.item_columns)
+
+
+def test_figures_are_those_of_all_ratings() -> None:
+    agent, users, items, rewards = taught(MeanField(rank=3))
+    state, figures = agent.state, agent.state.figures
+    pairs = {(user, item) for user, item in zip(users.tolist(), items.tolist(), strict=True)}
+    within = sum(((mine := rewards[(users == user) & (items == item)]) - mine.mean()) @ (mine - mine.mean()) for user, item in pairs)
+    np.testing.assert_allclose(figures[[MEAN, LARGEST, WITHIN]], [rewards.mean(), rewards.max(), within], rtol=1e-9)
+    np.testing.assert_allclose(figures[SQUARES], rewards.var() * rewards.size, rtol=1e-9)
+    assert state.counts[[RATINGS, REPEATS, USERS, ITEMS]].tolist() == [300, 300 - len(pairs), 9, 12]
+    np.testing.assert_allclose(figures[RESIDUAL], state.residuals.sum(), rtol=1e-9)
+    np.testing.assert_allclose(figures[OFFSETS], state.item_moments[:, -2].sum(), rtol=1e-9)
+    np.testing.assert_allclose(state.user_squares[:3], state.user_moments[:, [0, 2, 5]].sum(axis=0), rtol=1e-9)
+
+
+def test_noise_is_found_from_repeats() -> None:
+    agent, *_ = taught(MeanField(rank=3), n_ratings=4000)
+    assert agent.state.figures[NOISE] == pytest.approx(0.3**2, rel=0.2)
+    assert agent.state.figures[SHARE] < 0.2
+
+
+def test_exact_ratings_are_remembered() -> None:
+    """Ratings no vectors explain, each given many times: what was said is expected again, of everybody who said it."""
+    random = np.random.default_rng(3)
+    ratings = random.integers(1, 6, size=(15, 12)).astype(float)
+    agent = Agent(MeanField(rank=2), n_users=15, n_items=14)
+    users, items = random.integers(15, size=4000), random.integers(12, size=4000)
+    agent.replay(users, items, ratings[users, items])
+    assert agent.state.figures[MEMORY] > 0.8
+    for user in range(15):
+        agent.select(user)
+        np.testing.assert_allclose(agent.slate.means[:12], ratings[user], atol=0.25)
+    forgetful = Agent(MeanField(rank=2, memory=False), n_users=15, n_items=14)
+    forgetful.replay(users, items, ratings[users, items])
+    forgetful.select(0)
+    assert np.abs(forgetful.slate.means[:12] - ratings[0]).max() > 0.5
+
+
+@pytest.mark.parametrize("top", [None, 30.0])
+def test_no_score_passes_the_top_unless_its_mean_does(top: float | None) -> None:
+    agent, _, _, rewards = taught(MeanField(rank=3, top=top), n_ratings=40)
+    limit = rewards.max() if top is None else top
+    for user in range(10):
+        agent.select(user)
+        assert (agent.slate.scores <= np.maximum(limit, agent.slate.means) + 1e-9).all()
+        assert (agent.slate.scores >= agent.slate.means).all()
+        assert (agent.slate.scores > agent.slate.means).any()
+
+
+def test_who_has_found_the_top_looks_no_further() -> None:
+    """Seven strangers hope for all of 5, but the one item that has it is known to have it."""
+    random = np.random.default_rng(0)
+    agent = Agent(MeanField(rank=2, top=5.0), n_users=40, n_items=20)
+    ratings = random.choice([1.0, 2.0, 3.0, 4.0, 5.0], size=(40, 13))
+    ratings[0, 5] = 5.0
+    users, items = random.integers(40, size=3000), random.integers(13, size=3000)
+    agent.replay(users, items, ratings[users, items])
+    agent.update(0, 5, 5.0)
+    for _ in range(40):
+        choice = agent.select(0, [5, 13, 14, 15, 16, 17, 18, 19])
+        assert choice.item == 5
+        agent.update(0, 5, 5.0)
+
+
+def test_candidates_have_the_scores_they_have_in_the_catalogue() -> None:
+    """By lanes over columns, or gathered row by row; whatever the scratch held before."""
+    agent, *_ = taught(MeanField(rank=3))
+    agent.grow(10, 40)
+    for user in (0, 4, 9):
+        agent.select(user)
+        scores, means = agent.slate.scores.copy(), agent.slate.means.copy()
+        agent.scratch.positions[:] = 3
+        offered = [11, 2, 39, 7, 0]
+        agent.select(user, offered)
+        np.testing.assert_allclose(agent.slate.scores[:5], scores[offered], rtol=1e-12)
+        np.testing.assert_allclose(agent.slate.means[:5], means[offered], rtol=1e-12)
+
+
+@pytest.mark.parametrize("visits", [1.0, 5.0, 30.0, 1e3, 1e6])
+def test_worth_solves_its_equation(visits: float) -> None:
+    q = worth(visits)
+    gain = math.exp(-0.5 * q * q) / math.sqrt(2.0 * math.pi) - 0.5 * q * math.erfc(q / math.sqrt(2.0))
+    assert visits * gain == pytest.approx(q, rel=1e-6)
+
+
+def test_small_laws() -> None:
+    assert part_of_pair(1.0, 1) == pair_weight(1.0, 7) == 1.0
+    assert part_of_pair(0.0, 5) == 0.0
+    assert pair_weight(0.0, 5) == 5.0
+    assert part_of_pair(0.5, 3) == pytest.approx(0.75)
+    assert bonus(1e-4, 5.0) == pytest.approx(1e-2, rel=1e-3)
+    assert bonus(1e6, 2.0) == pytest.approx(2.0, rel=1e-3)
+    assert bonus(1.0, -1.0) == bonus(0.0, 1.0) == 0.0
+    assert moved(2.0, 0.0) == 2.0
+    assert moved(2.0, 2.0) == 1.0
+    assert moved(-1e-9, 1.0) == 0.0
+
+
+@pytest.mark.parametrize("refreshes", [0, 2])
+def test_a_rating_refits_no_more_than_allowed(refreshes: int) -> None:
+    """Besides its own user and item: so many turns of others, each, and that in order of acquaintance."""
+    agent, *_ = taught(MeanField(rank=2, refreshes=refreshes), n_ratings=60)
+    for step in range(30):
+        before = [array.copy() for array in (agent.state.user_moments, agent.state.item_moments)]
+        turns = agent.state.counts[[NEXT_USER, NEXT_ITEM]].copy()
+        agent.update(step % 9, step % 12, 3.0)
+        after = (agent.state.user_moments, agent.state.item_moments)
+        for old, new in zip(before, after, strict=True):
+            assert (old != new).any(axis=1).sum() <= 1 + refreshes
+        moves = (agent.state.counts[[NEXT_USER, NEXT_ITEM]] - turns) % [9, 12]
+        assert (moves <= refreshes).all()
+
+
+def test_scale_and_origin_of_ratings_make_no_difference() -> None:
+    """Nothing is tuned to a scale: ratings times 20 plus 7 are answered with scores times 20 plus 7."""
+    random = np.random.default_rng(5)
+    users, items, rewards = random.integers(9, size=200), random.integers(12, size=200), random.normal(3.0, 1.0, 200)
+    agents = [Agent(MeanField(rank=2), n_users=9, n_items=12) for _ in range(2)]
+    agents[0].replay(users, items, rewards)
+    agents[1].replay(users, items, 20.0 * rewards + 7.0)
+    for user in range(9):
+        for agent in agents:
+            agent.select(user)
+        np.testing.assert_allclose(agents[1].slate.scores, 20.0 * agents[0].slate.scores + 7.0, rtol=1e-4)
+
+
+def test_finds_structure_soon() -> None:
+    """Three times less regret in the second half than in the first, where nothing but vectors tells users apart."""
+    regret = simulate(MeanField(rank=3), Gaussian(n_users=40, n_items=40, rank=3), horizon=6000, seed=1).pseudo_regret
+    assert regret[3000:].sum() < regret[:3000].sum() / 3
+    regret = simulate(MeanField(rank=2), Checkerboard(), horizon=2000, seed=0).pseudo_regret
+    assert regret[1000:].mean() < 0.1

@@ -19,6 +19,9 @@ def test_the_synthetic_part_leaves_a_report_with_every_verdict(tmp_path: Path, c
         assert claim in printed
         assert claim in text
     assert str(tmp_path / "report.html") in printed
+    claims, _, beyond = text.partition("## Beyond the paper")
+    assert "mean-field" not in claims
+    assert "| Gaussian | mean-field |" in beyond
     assert "data:image/svg+xml;base64," in page
     assert 'src="http' not in page
     for kind in ("png", "svg", "pdf", "csv"):

@@ -146,7 +146,7 @@ def _comparisons(outcomes: Outcomes, horizon: int) -> Grid:
         random = stream(0, "bootstrap")
         estimates = [paired_difference(alb, rival, random), interquartile_mean([alb], random), interquartile_mean([rival], random)]
         chance = probability_of_improvement(alb, rival, random)
-        rows.append([TITLES[dataset], TITLES[policy], *(_said(estimate, 0) for estimate in estimates), _said(chance, 2)])
+        rows.append([TITLES[dataset], TITLES[policy], *(said(estimate, 0) for estimate in estimates), said(chance, 2)])
     headings = ("mean difference, paired", "interquartile mean of ALB", "of the rival", "probability that ALB has less")
     return Grid(("data set", "rival", *headings), rows)
 
@@ -163,8 +163,8 @@ def _parameters(outcomes: Outcomes, tuned: Tuned) -> Grid:
 
 
 def _with_interval(values: Sequence[float], digits: int) -> str:
-    return _said(mean_over_seeds(values, stream(0, "bootstrap")), digits)
+    return said(mean_over_seeds(values, stream(0, "bootstrap")), digits)
 
 
-def _said(estimate: Estimate, digits: int) -> str:
+def said(estimate: Estimate, digits: int) -> str:
     return f"{estimate.mean:,.{digits}f} [{estimate.low:,.{digits}f}, {estimate.high:,.{digits}f}]"

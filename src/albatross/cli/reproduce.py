@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from albatross.cli.beyond_report import beyond_blocks, beyond_results
 from albatross.cli.document import as_html, as_markdown
 from albatross.cli.paper_report import draw_figures, write_report
 from albatross.cli.report import whole_file
@@ -15,7 +16,15 @@ from albatross.studies.claims import Verdict, judge
 from albatross.studies.evidence import collect, weigh
 from albatross.studies.execution import available_cores, rehearse
 from albatross.studies.journal import Journal
-from albatross.studies.paper import HORIZON, N_SEEDS, available_environments, comparison_studies, shipped_parameters, tuning_study
+from albatross.studies.paper import (
+    HORIZON,
+    N_SEEDS,
+    available_environments,
+    beyond_studies,
+    comparison_studies,
+    shipped_parameters,
+    tuning_study,
+)
 from albatross.studies.tuning import best_parameters, write_parameters
 
 TITLE = "Alternating Linear Bandits, reproduced"
@@ -70,14 +79,16 @@ def reproduce(
         tuned = best_parameters(grid, journal)
         write_parameters(tuned, folder / "tuned.toml")
     studies = comparison_studies(environments, tuned, horizon, seeds)
-    n_trials = len({trial for study in studies for trial in study.trials()})
+    beyond = beyond_studies(environments, horizon, seeds)
+    n_trials = len({trial for study in (*studies, *beyond) for trial in study.trials()})
     print(f"{n_trials:,} trials: {len(environments)} data sets, {seeds} seeds, {horizon:,} steps each.", flush=True)
     began = time.monotonic()
-    finish(studies, journal, engine, jobs)
+    finish([*studies, *beyond], journal, engine, jobs)
     outcomes = collect(studies, journal)
     verdicts = judge(weigh(outcomes, horizon))
     pictures = draw_figures(outcomes, horizon, folder)
     blocks = write_report(TITLE, outcomes, verdicts, tuned, missing, pictures, horizon, seeds, full)
+    blocks += beyond_blocks(beyond_results(beyond, journal, outcomes, horizon), horizon)
     for name, text in (("report.md", as_markdown(blocks)), ("report.html", as_html(TITLE, blocks))):
         with whole_file(folder / name) as partial:
             partial.write_text(text, encoding="utf-8")

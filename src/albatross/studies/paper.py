@@ -14,6 +14,10 @@ from albatross.metrics.ndcg import NDCG
 from albatross.studies.plan import Cell, Study
 
 RIVALS = ("alb", "pts", "nmf-bandit")
+BEYOND = "mean-field"
+"""Ours, which the paper does not have."""
+SIMPLE = ("epsilon-als", "item-mean", "popularity-memory")
+"""Others that it does not have, and that whoever claims to be better must beat."""
 SYNTHETIC = ("gaussian", "uniform", "bernoulli")
 REAL = ("book-crossing", "movielens-100k", "jester-2")
 RANK_DATASET = "movielens-100k"
@@ -82,6 +86,16 @@ def comparison_studies(environments: dict[str, Environment], tuned: Tuned, horiz
     if GROWTH[0] in environments:
         alb = Cell(GROWTH[0], environments[GROWTH[0]], tuned_policy(tuned, *GROWTH))
         studies.append(Study("growth with time", horizon * (LONG_HORIZON // HORIZON), seeds, None, (alb,)))
+    return [study for study in studies if study.cells]
+
+
+def beyond_studies(environments: dict[str, Environment], horizon: int = HORIZON, n_seeds: int = N_SEEDS) -> list[Study]:
+    """What the paper does not have, with default parameters, on the same data sets and seeds."""
+    studies = []
+    for title, names, ndcg in (("synthetic data sets", SYNTHETIC, None), ("real data sets", REAL, NDCG())):
+        present = [name for name in names if name in environments]
+        cells = tuple(Cell(name, environments[name], policies.create(policy)) for name in present for policy in (BEYOND, *SIMPLE))
+        studies.append(Study(f"beyond the paper, {title}", horizon, tuple(range(n_seeds)), ndcg, cells))
     return [study for study in studies if study.cells]
 
 

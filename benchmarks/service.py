@@ -65,7 +65,10 @@ class Server:
         assert self.process.stderr is not None
         line = {"event": ""}
         while line["event"] != "ready":
-            line = json.loads(await self.process.stderr.readline())
+            written = await self.process.stderr.readline()
+            if not written.startswith(b"{"):  # what the compiler says, the first time
+                continue
+            line = json.loads(written)
             if line["event"] == "listening":
                 self.port = int(line["url"].rpartition(":")[2])
         return self

@@ -68,7 +68,7 @@ class MeanField(Policy):
     deviations of what the rating would teach, N E[(Z − q)₊] = q, Z standard normal. What is learned of a user or a pair serves that user,
     N = 3 + visits so far; what is learned of an item serves all, N = t:
 
-        score = mean + e / (1 + (e / (top − mean))⁴)^¼,   e² = (1 − ρ_n) (q(3 + n_u)² (2 κ(v_u, s²) + τ²) + q(t)² κ(v_i, s² / √(t / m)))
+        score = mean + e / √(1 + (e / (top − mean))²),   e² = (1 − ρ_n) (q(3 + n_u)² (2 κ(v_u, s²) + τ²) + q(t)² κ(v_i, s² / √(t / m)))
 
     v_u the variance of m_ui for the user's part, v_i for the item's, m the items met, and κ(v, s²) = v² / (v + s²) by how much a rating, or
     as many as an item will get, moves the mean. No score passes the top of the scale: who has found it looks no further.
@@ -200,9 +200,9 @@ def moved(variance: float, noise: float) -> float:
 
 @kernel
 def bonus(square: float, lacking: float) -> float:
-    """The square root of `square` as long as it is well below what is lacking to the top, and never more than that."""
+    """The square root of `square`, but less than what is lacking to the top."""
     limit = lacking * lacking
-    return math.sqrt(square / math.sqrt(1.0 + square / limit * (square / limit))) if lacking > 0.0 and square > 0.0 else 0.0
+    return math.sqrt(square * limit / (square + limit)) if lacking > 0.0 and square > 0.0 else 0.0
 
 
 @kernel

@@ -105,13 +105,13 @@ def test_a_batch_has_a_status_line_for_each_line(shop: Live) -> None:
 
 
 def test_a_retired_item_is_not_shown_until_it_is_restored(shop: Live) -> None:
-    created = accepted(shop.post("/v1/items/upsert", {"item": "i1"}))
+    created = accepted(shop.post("/v1/items/upsert", {"item": "of the season"}))
     assert created["created"]
-    assert not accepted(shop.post("/v1/items/upsert", {"item": "i1"}))["created"]
-    assert accepted(shop.post("/v1/items/retire", {"item": "i1"}))["retired"]
-    refused(shop.post("/v1/recommend", {"user": "items", "candidates": ["i1"]}), 422, "no-eligible-candidate")
-    assert not accepted(shop.post("/v1/items/restore", {"item": "i1"}))["retired"]
-    assert accepted(shop.post("/v1/recommend", {"user": "items", "candidates": ["i1"]}))["items"][0]["item"] == "i1"
+    assert not accepted(shop.post("/v1/items/upsert", {"item": "of the season"}))["created"]
+    assert accepted(shop.post("/v1/items/retire", {"item": "of the season"}))["retired"]
+    refused(shop.post("/v1/recommend", {"user": "items", "candidates": ["of the season"]}), 422, "no-eligible-candidate")
+    assert not accepted(shop.post("/v1/items/restore", {"item": "of the season"}))["retired"]
+    assert accepted(shop.post("/v1/recommend", {"user": "items", "candidates": ["of the season"]}))["items"][0]["item"] == "of the season"
     refused(shop.post("/v1/items/retire", {"item": "never seen"}), 422, "unknown-item")
 
 

@@ -75,7 +75,7 @@ def extended(arrays: Any) -> Any:
     """A tuple of arrays with every float replaced by a number of extended precision."""
     if isinstance(arrays, tuple):
         return type(arrays)(*map(extended, arrays))
-    if isinstance(arrays, bool):
+    if isinstance(arrays, int):  # a switch, or nothing
         return arrays
     return arrays.astype(object) + mpmath.mpf(0) if arrays.dtype.kind == "f" else arrays.copy()
 

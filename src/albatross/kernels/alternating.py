@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from albatross.kernels.catalogue import Catalogue, best_item, moved, new_catalogue
+from albatross.kernels.catalogue import Catalogue, SmallCatalogue, is_large, new_catalogue, note_change, search
 from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import (
     Matrix,
@@ -55,7 +55,7 @@ class Ellipsoid(NamedTuple):
     change: Vector
     packed_change: Vector
     block: Matrix
-    catalogue: Catalogue
+    catalogue: Catalogue | SmallCatalogue
 
 
 def no_ellipsoid(rank: int, n_items: int) -> Ellipsoid:
@@ -113,7 +113,7 @@ def most_promising(state: Any, scratch: Ellipsoid, candidates: Items, slate: Sla
     items, center, whitener, radius = state.item_factors, scratch.center, scratch.whitener, scratch.radius[0]
     invert_lower(scratch.factor, whitener)
     if is_searched(scratch, candidates, slate):
-        item, score, mean = best_item(scratch.catalogue, items, state.updates[0], center, whitener, radius)
+        item, score, mean = search(scratch.catalogue, items, state.updates[0], center, whitener, radius)
         slate.scores[item], slate.means[item] = score, mean
         return item
     optimistic_scores(items, candidates, center, whitener, radius, scratch.block, slate.scores, slate.means)
@@ -123,7 +123,7 @@ def most_promising(state: Any, scratch: Ellipsoid, candidates: Items, slate: Sla
 @kernel
 def is_searched(scratch: Ellipsoid, candidates: Items, slate: Slate) -> bool:
     """Whether the best of a large catalogue is wanted and nothing else, so that most of it need not be looked at."""
-    return candidates.size == 0 and not slate.whole and scratch.catalogue.places.size > 0
+    return candidates.size == 0 and not slate.whole and is_large(scratch.catalogue)
 
 
 @kernel
@@ -179,7 +179,7 @@ def add_rating(state: Any, settings: Any, scratch: Ellipsoid, user: int, item: i
     if not refit_item(state, settings, scratch, item) and age >= RESCUE_INTERVAL:
         rebuild_items(state)
         refit_item(state, settings, scratch, item)
-    moved(scratch.catalogue, state.item_factors, state.updates[0], item)
+    note_change(scratch.catalogue, state.item_factors, state.updates[0], item)
 
 
 @kernel

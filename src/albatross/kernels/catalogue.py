@@ -14,9 +14,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numba.extending import overload
 from numpy.typing import NDArray
 
-from albatross.kernels.compiling import kernel
+from albatross.kernels.compiling import OPTIONS, kernel
 from albatross.kernels.lanes import LANES
 from albatross.kernels.linear import Matrix, Vector, norm
 from albatross.kernels.scoring import score_lanes
@@ -73,19 +74,25 @@ class Catalogue(NamedTuple):
     """Room for two matrices."""
 
 
-def new_catalogue(n_items: int, rank: int) -> Catalogue:
-    """A catalogue not arranged yet; without any room if it is so small that all items may as well be looked at."""
-    searched = n_items >= SEARCHED_FROM
-    n_places = n_items if searched else 0
-    n_groups = -(-n_places // (BLOCK * LANES))
-    n_loose = math.ceil(LOOSE_SHARE * math.sqrt(n_places) / BLOCK)
-    n_blocks = -(-n_places // BLOCK) + n_loose
+class SmallCatalogue(NamedTuple):
+    """So few items that all may as well be looked at. Of another type, so that the search is compiled only where it is used."""
+
+    nothing: int = 0
+
+
+def new_catalogue(n_items: int, rank: int) -> Catalogue | SmallCatalogue:
+    """A catalogue not arranged yet."""
+    if n_items < SEARCHED_FROM:
+        return SmallCatalogue()
+    n_groups = -(-n_items // (BLOCK * LANES))
+    n_loose = math.ceil(LOOSE_SHARE * math.sqrt(n_items) / BLOCK)
+    n_blocks = -(-n_items // BLOCK) + n_loose
     return Catalogue(
         current=np.array([NEVER, 0]),
         vectors=np.zeros((n_blocks * BLOCK // LANES, rank, LANES)),
         items=np.full(n_blocks * BLOCK, NOBODY, np.int32),
-        places=np.zeros(n_places, np.int32),
-        keys=np.zeros(n_places),
+        places=np.zeros(n_items, np.int32),
+        keys=np.zeros(n_items),
         ranges=np.zeros(128, np.int64),
         centers=np.zeros((rank, n_groups * LANES)),
         radii=np.zeros(n_groups * LANES),
@@ -94,6 +101,51 @@ def new_catalogue(n_items: int, rank: int) -> Catalogue:
         results=np.zeros((4, BLOCK)),
         powers=np.zeros((2, rank, rank)),
     )
+
+
+def is_large(catalogue: Catalogue | SmallCatalogue) -> bool:
+    """Whether `search` and `note_change` do anything."""
+    return isinstance(catalogue, Catalogue)
+
+
+def search(
+    catalogue: Catalogue | SmallCatalogue, item_factors: Matrix, updates: int, center: Vector, whitener: Matrix, radius: float
+) -> tuple[int, float, float]:
+    """What `best_item` says of a large catalogue."""
+    assert isinstance(catalogue, Catalogue)
+    return best_item(catalogue, item_factors, updates, center, whitener, radius)
+
+
+def note_change(catalogue: Catalogue | SmallCatalogue, item_factors: Matrix, updates: int, item: int) -> None:
+    """What `moved` does to a large catalogue."""
+    if isinstance(catalogue, Catalogue):
+        moved(catalogue, item_factors, updates, item)
+
+
+@overload(is_large, jit_options=OPTIONS, strict=False)
+def _compiled_is_large(catalogue):  # type: ignore[no-untyped-def]
+    large = catalogue.instance_class is Catalogue
+
+    def compiled(catalogue):  # type: ignore[no-untyped-def]
+        return large
+
+    return compiled
+
+
+@overload(search, jit_options=OPTIONS, strict=False)
+def _compiled_search(catalogue, item_factors, updates, center, whitener, radius):  # type: ignore[no-untyped-def]
+    def nobody(catalogue, item_factors, updates, center, whitener, radius):  # type: ignore[no-untyped-def]
+        return NOBODY, -math.inf, 0.0
+
+    return best_item if catalogue.instance_class is Catalogue else nobody
+
+
+@overload(note_change, jit_options=OPTIONS, strict=False)
+def _compiled_note_change(catalogue, item_factors, updates, item):  # type: ignore[no-untyped-def]
+    def ignore(catalogue, item_factors, updates, item):  # type: ignore[no-untyped-def]
+        pass
+
+    return moved if catalogue.instance_class is Catalogue else ignore
 
 
 @kernel
@@ -148,7 +200,7 @@ def _better_in_block(
 @kernel
 def moved(catalogue: Catalogue, item_factors: Matrix, updates: int, item: int) -> None:
     """Take note that update number `updates` has changed the vector of this item and of no other."""
-    if catalogue.places.size == 0 or catalogue.current[0] != updates - 1:
+    if catalogue.current[0] != updates - 1:
         return
     n_fixed = -(-catalogue.places.size // BLOCK)
     place = catalogue.places[item]

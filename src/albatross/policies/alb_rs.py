@@ -12,7 +12,7 @@ from albatross.core.parameters import parameter
 from albatross.core.policy import Policy
 from albatross.core.streams import Streams
 from albatross.kernels.alternating import Ellipsoid, add_rating, is_searched, most_promising, move_user, no_ellipsoid, place_user
-from albatross.kernels.catalogue import best_item
+from albatross.kernels.catalogue import search
 from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import Matrix, Vector, dot, packed_size, solve_lower, solve_upper
 from albatross.kernels.operations import Items, Slate, implements, select, update
@@ -137,7 +137,7 @@ def choose_item(
     items, vector, center = state.item_factors, state.user_factors[user], state.user_centers[user]
     if is_searched(scratch, candidates, slate):
         scratch.whitener[:] = 0.0
-        item, score, _ = best_item(scratch.catalogue, items, state.updates[0], vector, scratch.whitener, 0.0)
+        item, score, _ = search(scratch.catalogue, items, state.updates[0], vector, scratch.whitener, 0.0)
         slate.scores[item], slate.means[item] = score, dot(center, items[item])
         return item, 1.0
     plain_scores(items, candidates, vector, scratch.block, slate.scores)

@@ -41,10 +41,9 @@ def execute(
         return
     import joblib  # heavy, and needed only where there are workers
 
-    tasks = (joblib.delayed(_run_numbered)(position, trials[position]) for position in _longest_first(trials))
     workers = joblib.Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
     with _deaf_children():
-        results = workers(tasks)
+        results = workers(joblib.delayed(_run_numbered)(position, trials[position]) for position in _longest_first(trials, jobs))
     try:
         for position, result in results:
             if progress is not None:
@@ -55,17 +54,37 @@ def execute(
             results.close()
 
 
-def rehearse(trials: Sequence[Trial]) -> list[float]:
+def rehearse(trials: Sequence[Trial], jobs: int = 1) -> list[float]:
     """How long each trial may take, from the first steps of one like it.
 
-    Besides, this compiles every policy's code before there are workers, each of which would compile it for itself.
+    Besides, this compiles every policy's code before the trials begin, each policy in one process: otherwise every worker would
+    compile it for itself.
     """
     alike = {(trial.policy, trial.environment): trial for trial in trials}
-    paces = {}
-    for kind, trial in alike.items():
-        steps = min(trial.horizon, REHEARSAL_STEPS)
-        paces[kind] = run(replace(trial, horizon=steps)).seconds / steps
+    casts: dict[type, list[Trial]] = {}
+    for trial in alike.values():
+        casts.setdefault(type(trial.policy), []).append(trial)
+    if min(jobs, len(casts)) > 1:
+        import joblib
+
+        rehearsed = joblib.Parallel(n_jobs=jobs, batch_size=1)(joblib.delayed(_paces)(cast) for cast in casts.values())
+    else:
+        rehearsed = [_paces(cast) for cast in casts.values()]
+    cast_in_order = [trial for cast in casts.values() for trial in cast]
+    paces = {
+        (trial.policy, trial.environment): pace
+        for trial, pace in zip(cast_in_order, (pace for part in rehearsed for pace in part), strict=True)
+    }
     return [paces[trial.policy, trial.environment] * trial.horizon for trial in trials]
+
+
+def _paces(trials: Sequence[Trial]) -> list[float]:
+    """Seconds per step of each trial, from its first steps."""
+    paces = []
+    for trial in trials:
+        steps = min(trial.horizon, REHEARSAL_STEPS)
+        paces.append(run(replace(trial, horizon=steps)).seconds / steps)
+    return paces
 
 
 def _how_many_fit(trials: Sequence[Trial]) -> int:
@@ -73,9 +92,9 @@ def _how_many_fit(trials: Sequence[Trial]) -> int:
     return memory_limit() // max([1, *(trial.footprint() for trial in trials)])
 
 
-def _longest_first(trials: Sequence[Trial]) -> list[int]:
+def _longest_first(trials: Sequence[Trial], jobs: int = 1) -> list[int]:
     """Long trials begin first, so that no core idles while the last one ends."""
-    efforts = rehearse(trials)
+    efforts = rehearse(trials, jobs)
     return sorted(range(len(trials)), key=lambda position: -efforts[position])
 
 

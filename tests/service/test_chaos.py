@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.chaos import torment
 
-KILLS = 40
+KILLS = 200
 
 
 @pytest.mark.xdist_group("service-chaos")

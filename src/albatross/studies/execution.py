@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 from albatross.core.errors import InvalidInput
 from albatross.core.memory import check_sizes, memory_limit
@@ -39,16 +40,24 @@ def execute(
         for position, trial in enumerate(trials):
             yield position, run(trial, progress)
         return
-    import joblib  # heavy, and needed only where there are workers
-
-    workers = joblib.Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
-    with _deaf_children():
-        results = workers(joblib.delayed(_run_numbered)(position, trials[position]) for position in _longest_first(trials, jobs))
-    try:
+    tasks = [(_run_numbered, (position, trials[position])) for position in _longest_first(trials, jobs)]
+    with _in_processes(tasks, jobs) as results:
         for position, result in results:
             if progress is not None:
                 progress(trials[position].horizon)
             yield position, result
+
+
+@contextmanager
+def _in_processes(tasks: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]], jobs: int) -> Iterator[Iterator[Any]]:
+    """Call functions in so many processes: what they return, as they are done. The interrupt key is left to this process."""
+    import joblib  # heavy, and needed only where there are workers
+
+    workers = joblib.Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
+    with _deaf_children():
+        results = workers(joblib.delayed(function)(*arguments) for function, arguments in tasks)
+    try:
+        yield results
     finally:  # left early, by an error or the interrupt key: end the workers, and no advice about it from joblib
         with warnings.catch_warnings(action="ignore"):
             results.close()
@@ -61,29 +70,24 @@ def rehearse(trials: Sequence[Trial], jobs: int = 1) -> list[float]:
     compile it for itself.
     """
     alike = {(trial.policy, trial.environment): trial for trial in trials}
-    casts: dict[type, list[Trial]] = {}
-    for trial in alike.values():
-        casts.setdefault(type(trial.policy), []).append(trial)
+    casts: dict[type, list[tuple[int, Trial]]] = {}
+    for number, trial in enumerate(alike.values()):
+        casts.setdefault(type(trial.policy), []).append((number, trial))
     if min(jobs, len(casts)) > 1:
-        import joblib
-
-        rehearsed = joblib.Parallel(n_jobs=jobs, batch_size=1)(joblib.delayed(_paces)(cast) for cast in casts.values())
+        with _in_processes([(_paces, (cast,)) for cast in casts.values()], jobs) as rehearsed:
+            numbered = dict(pace for paces in rehearsed for pace in paces)
     else:
-        rehearsed = [_paces(cast) for cast in casts.values()]
-    cast_in_order = [trial for cast in casts.values() for trial in cast]
-    paces = {
-        (trial.policy, trial.environment): pace
-        for trial, pace in zip(cast_in_order, (pace for part in rehearsed for pace in part), strict=True)
-    }
+        numbered = dict(pace for cast in casts.values() for pace in _paces(cast))
+    paces = {kind: numbered[number] for number, kind in enumerate(alike)}
     return [paces[trial.policy, trial.environment] * trial.horizon for trial in trials]
 
 
-def _paces(trials: Sequence[Trial]) -> list[float]:
-    """Seconds per step of each trial, from its first steps."""
+def _paces(cast: Sequence[tuple[int, Trial]]) -> list[tuple[int, float]]:
+    """Seconds per step of each numbered trial, from its first steps."""
     paces = []
-    for trial in trials:
+    for number, trial in cast:
         steps = min(trial.horizon, REHEARSAL_STEPS)
-        paces.append(run(replace(trial, horizon=steps)).seconds / steps)
+        paces.append((number, run(replace(trial, horizon=steps)).seconds / steps))
     return paces
 
 

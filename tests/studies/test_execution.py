@@ -88,6 +88,37 @@ def test_workers_do_not_hear_the_interrupt_key() -> None:
     assert len(list(execute(trials, jobs=2))) == 4
 
 
+INTERRUPTING = """
+import os, signal, sys
+from pathlib import Path
+from albatross.environments.synthetic import Gaussian
+from albatross.policies.item_mean import ItemMean
+from albatross.policies.random import Random
+from albatross.studies.execution import execute
+from albatross.studies.trials import Trial
+
+marker = sys.argv[1]
+
+class Interrupting(Gaussian):
+    def world(self, seed):
+        if os.getpid() != self.n_users and not Path(marker).exists():
+            Path(marker).touch()
+            os.kill(self.n_users, signal.SIGINT)
+        return Gaussian(n_users=3, n_items=3).world(seed)
+
+world = Interrupting(n_users=os.getpid(), n_items=3)
+print("ended", list(execute([Trial(policy, world, 100, 0) for policy in (Random(), ItemMean())], jobs=2)))
+"""
+"""Whoever first makes this world, other than the process whose number it bears, sends the interrupt key to that process."""
+
+
+def test_the_interrupt_key_is_heard_before_the_first_trial_begins(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTING, str(tmp_path / "interrupted")], capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "KeyboardInterrupt" in done.stderr
+    assert "ended" not in done.stdout
+
+
 def test_effort_is_foreseen() -> None:
     short, long = rehearse([Trial(Random(), WORLD, 1_000, seed=0), Trial(Random(), WORLD, 5_000, seed=1)])
     assert long == pytest.approx(5 * short)

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from albatross.core.agent import Agent
 from albatross.core.policy import Policy
 from albatross.kernels import catalogue as catalogues
-from albatross.kernels.catalogue import BLOCK, Catalogue, best_item, is_large, largest_stretch, moved
+from albatross.kernels.arranging import BLOCK, Catalogue
+from albatross.kernels.catalogue import best_item, is_large, largest_stretch, moved
 from albatross.kernels.compiling import program
 from albatross.kernels.operations import ALL_ITEMS
 from albatross.kernels.scoring import best_position, optimistic_scores, scoring_block

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from albatross.kernels.catalogue import Catalogue, SmallCatalogue, is_large, new_catalogue, note_change, search
+from albatross.kernels.arranging import Catalogue
+from albatross.kernels.catalogue import SmallCatalogue, is_large, new_catalogue, note_change, search
 from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import (
     Matrix,

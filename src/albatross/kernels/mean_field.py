@@ -11,7 +11,7 @@ import numpy as np
 
 from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import Vector
-from albatross.kernels.moments import Regression, add_moments, expected_mean, fit, partner_weights, row_start
+from albatross.kernels.moments import Regression, add_moments, certain, expected_mean, fit, partner_weights, row_start
 from albatross.kernels.pairs import NOTHING, remember
 
 ORIGIN, MEAN, SQUARES, LARGEST, NOISE, SHARE, MEMORY, CENTER, OFFSETS, WITHIN, RESIDUAL, AGREEMENT, CONTRAST = range(13)
@@ -30,6 +30,9 @@ GUESSED_PAIRS = 20.0
 """So many pairs the first guess of the noise is worth."""
 GUESSED_NOISE = 0.1
 """The first guess of the noise, as a part of the variance of all ratings: little, so that structure is tried before noise is blamed."""
+GUESSED_USERS, GUESSED_ITEMS, GUESSED_VECTORS = 0.2, 0.5, 4.5
+"""The first guess of the variance of user offsets, item offsets and of what vectors say, as parts of the variance of all ratings but for
+noise. It is much: what is thought too large shrinks soon, while vectors thought too short are slow to begin, and items slow to be tried."""
 DOUBTED_REPEATS = 10.0
 """So many second ratings speak against memory from the start."""
 FADING = 0.999
@@ -40,6 +43,8 @@ EXACT_GUESS, EXACT_REPEATS = 0.02, 3.0
 """How much they are taken to differ before any were seen, and how many repeats that is worth."""
 SWEEPS_PER_EFOLD = 8.0
 """Every user and item is refitted whenever the ratings have grown by an eighth, as far as the limit per rating allows."""
+LONGEST_PAUSE = 4.0
+"""So many ratings pass at most before somebody else has a turn."""
 REBUILD_INTERVAL = 4096
 """Ratings between two rebuilds of the item sums, at most, beside one per pair; while there are few ratings, a quarter of them."""
 
@@ -86,6 +91,19 @@ def place_user(state: Any, room: Room, user: int) -> float:
 
 
 @kernel
+def count_belief(squares: Vector, spreads: Vector, before: Vector, after: Vector) -> None:
+    """Exchange, in sums over all users or all items, what was believed of one of them for what is believed now."""
+    size = squares.size
+    one, last = row_start(size - 1), row_start(size)
+    for a in range(size):
+        mean = one + a if a < size - 1 else last + size - 1
+        second = row_start(a) + a if a < size - 1 else last + size
+        square = after[mean] * after[mean] - before[mean] * before[mean]
+        squares[a] += square
+        spreads[a] += after[second] - before[second] - square
+
+
+@kernel
 def refit_user(state: Any, room: Room, user: int) -> None:
     """Fit the user, and exchange what the sums of the items the user has rated hold of them."""
     squares = place_user(state, room, user)
@@ -96,8 +114,7 @@ def refit_user(state: Any, room: Room, user: int) -> None:
         squares += room.weights[position] * work.sums[position]
     for a in range(size):
         squares -= 2.0 * work.mean[a] * work.rights[a]
-        place = row_start(a) + a if a < size - 1 else moments.size - 1
-        state.user_squares[a] += work.moments[place] - moments[place]
+    count_belief(state.user_squares, state.user_spreads, moments, work.moments)
     squares = max(squares, 0.0)
     state.figures[RESIDUAL] += squares - state.residuals[user]
     state.residuals[user] = squares
@@ -119,16 +136,8 @@ def refit_user(state: Any, room: Room, user: int) -> None:
 def believe_item(state: Any, item: int, moments: Vector) -> None:
     """Replace what is believed of an item."""
     before, column = state.item_moments[item], state.item_columns[item]
-    size = state.item_variance.size
-    center = state.figures[CENTER]
-    offset = before.size - 2
-    for a in range(size - 1):
-        place = row_start(a) + a
-        state.item_squares[a] += moments[place] - before[place]
-    if before[row_start(size) - 1] == 0.0:
-        state.item_squares[size - 1] += center * center
-    state.item_squares[size - 1] += moments[offset + 1] - before[offset + 1] - 2.0 * center * (moments[offset] - before[offset])
-    state.figures[OFFSETS] += moments[offset] - before[offset]
+    count_belief(state.item_squares, state.item_spreads, before, moments)
+    state.figures[OFFSETS] += moments[before.size - 2] - before[before.size - 2]
     for position in range(before.size):
         before[position] = moments[position]
         column[position] = moments[position]
@@ -144,19 +153,12 @@ def refit_item(state: Any, room: Room, item: int) -> None:
 @kernel
 def meet_item(state: Any, room: Room, item: int, random: np.random.Generator) -> None:
     """Give an item that was never rated a vector drawn from the population: users fitted to zero vectors would stay zero for ever."""
-    moments = room.work.moments
-    size = state.item_variance.size
-    one, last = row_start(size - 1), row_start(size)
-    center = state.figures[CENTER]
-    for a in range(size - 1):
-        moments[one + a] = math.sqrt(state.item_variance[a]) * random.standard_normal()
-    for a in range(size - 1):
-        for b in range(a + 1):
-            moments[row_start(a) + b] = moments[one + a] * moments[one + b]
-        moments[last + a] = center * moments[one + a]
-    moments[one + size - 1] = 1.0
-    moments[last + size - 1] = center
-    moments[last + size] = center * center
+    mean, moments = room.work.mean, room.work.moments
+    rank = mean.size - 1
+    for a in range(rank):
+        mean[a] = math.sqrt(state.item_variance[a]) * random.standard_normal()
+    mean[rank] = state.figures[CENTER]
+    certain(mean, moments)
     believe_item(state, item, moments)
     state.items[state.counts[ITEMS]] = item
     state.counts[ITEMS] += 1
@@ -171,21 +173,62 @@ def spread_of(state: Any) -> float:
 
 
 @kernel
-def learn_population(state: Any) -> None:
+def guess_variance(coordinate: int, rank: int, signal: float, offsets: float) -> float:
+    """The first guess of a prior variance, from the variance of all ratings but for noise."""
+    return math.sqrt(GUESSED_VECTORS * signal / rank) if coordinate < rank else offsets * signal
+
+
+@kernel
+def guess_population(state: Any) -> None:
+    """What is thought of users, items and noise from the start."""
+    rank = state.user_variance.size - 1
+    spread = spread_of(state)
+    signal = (1.0 - GUESSED_NOISE) * spread
+    for a in range(rank + 1):
+        state.user_variance[a] = guess_variance(a, rank, signal, GUESSED_USERS)
+        state.item_variance[a] = guess_variance(a, rank, signal, GUESSED_ITEMS)
+    state.figures[NOISE] = GUESSED_NOISE * spread
+
+
+@kernel
+def settled(variance: float, square: float, spread: float, rows: float, guess: float) -> float:
+    """What the prior variance of a coordinate ought to be: its squared means, over as many rows as ratings have determined."""
+    determined = max(rows - spread / variance, 0.0)
+    return max((square + GUESSED_ROWS * guess) / (determined + GUESSED_ROWS), 1e-6 * guess)
+
+
+@kernel
+def turns(state: Any, rows: int, limit: int) -> int:
+    """How many of these rows a rating refits by turns: many while ratings are few, later one now and then, never more than `limit`."""
+    ratings = state.counts[RATINGS]
+    pause = int(min(ratings / (SWEEPS_PER_EFOLD * rows), LONGEST_PAUSE))
+    if pause > 1 and ratings % pause > 0:
+        return 0
+    return min(max(int(SWEEPS_PER_EFOLD * rows / ratings), 1), limit, rows)
+
+
+@kernel
+def learn_population(state: Any, limit: int) -> None:
     """Prior variances, mean item offset and noise, from sums over all users, items and ratings."""
     figures, counts = state.figures, state.counts
-    size = state.user_variance.size
+    rank = state.user_variance.size - 1
     spread = spread_of(state)
-    repeats, share = float(counts[REPEATS]), figures[SHARE]
+    users, items = float(counts[USERS]), float(counts[ITEMS])
+    repeats, share, center = float(counts[REPEATS]), figures[SHARE], figures[CENTER]
     within = (figures[WITHIN] + 2.0 * GUESSED_NOISE * spread) / (repeats + 2.0)
     signal = max(spread - within, GUESSED_NOISE * spread)
-    for a in range(size):
-        # Half of what is not noise is taken to be structure, a quarter the users' and a quarter the items' offsets.
-        guess = math.sqrt(0.5 * signal / (size - 1)) if a < size - 1 else 0.25 * signal
-        least = 1e-6 * guess
-        state.user_variance[a] = max((state.user_squares[a] + GUESSED_ROWS * guess) / (counts[USERS] + GUESSED_ROWS), least)
-        state.item_variance[a] = max((state.item_squares[a] + GUESSED_ROWS * guess) / (counts[ITEMS] + GUESSED_ROWS), least)
-    figures[CENTER] = (figures[OFFSETS] + figures[MEAN] - figures[ORIGIN]) / (counts[ITEMS] + 1.0)
+    # No faster than rows are refitted: their means and variances still go by the former ones.
+    users_pace = min((1 + turns(state, counts[USERS], limit)) / users, 1.0)
+    items_pace = min((1 + turns(state, counts[ITEMS], limit)) / items, 1.0)
+    for a in range(rank + 1):
+        guess, present = guess_variance(a, rank, signal, GUESSED_USERS), state.user_variance[a]
+        state.user_variance[a] += users_pace * (settled(present, state.user_squares[a], state.user_spreads[a], users, guess) - present)
+        square = state.item_squares[a]
+        if a == rank:
+            square = max(square + center * (items * center - 2.0 * figures[OFFSETS]), 0.0)  # about their mean
+        guess, present = guess_variance(a, rank, signal, GUESSED_ITEMS), state.item_variance[a]
+        state.item_variance[a] += items_pace * (settled(present, square, state.item_spreads[a], items, guess) - present)
+    figures[CENTER] = (figures[OFFSETS] + figures[MEAN] - figures[ORIGIN]) / (items + 1.0)
     # Repeats tell noise from structure at once; what the model leaves unexplained does so late, and where repeats are exact, alone.
     trust = max(share, 1.0 / (1.0 + repeats))
     total = figures[WITHIN] + trust * figures[RESIDUAL] + GUESSED_PAIRS * GUESSED_NOISE * spread
@@ -193,10 +236,9 @@ def learn_population(state: Any) -> None:
 
 
 @kernel
-def rebuild(state: Any) -> None:
-    """Judge how exact ratings are, and sum everything afresh: one pass over all pairs, users and items met so far."""
+def rebuild(state: Any, nobody: Vector) -> None:
+    """Judge how exact ratings are, and sum everything afresh: one pass over all pairs, users and items met so far. `nobody` is room."""
     figures, counts, pairs = state.figures, state.counts, state.pairs
-    size = state.user_variance.size
     counts[REBUILT] = counts[RATINGS]
     spread = spread_of(state)
     memory = max(figures[AGREEMENT] / (figures[CONTRAST] + DOUBTED_REPEATS), 0.0)
@@ -204,26 +246,23 @@ def rebuild(state: Any) -> None:
     # A model that does not fit yet looks like pairs with a mind of their own: for fitting, a half-hearted memory counts little.
     figures[SHARE] = min(max(memory**4, EXACT / (EXACT + differing)), 1.0)
     figures[MEMORY] = min(memory, 1.0)
-    share, origin, center = figures[SHARE], figures[ORIGIN], figures[CENTER]
+    share, origin = figures[SHARE], figures[ORIGIN]
     figures[RESIDUAL] = figures[OFFSETS] = 0.0
-    state.user_squares.fill(0.0)
-    state.item_squares.fill(0.0)
+    for sums in (state.user_squares, state.user_spreads, state.item_squares, state.item_spreads):
+        sums.fill(0.0)
+    nobody.fill(0.0)
     for number in range(counts[ITEMS]):
         item = state.items[number]
         moments = state.item_moments[item]
         state.item_sums[item].fill(0.0)
         state.item_rights[item].fill(0.0)
-        for a in range(size - 1):
-            state.item_squares[a] += moments[row_start(a) + a]
-        offset = moments[moments.size - 2]
-        state.item_squares[size - 1] += moments[moments.size - 1] - 2.0 * center * offset + center * center
-        figures[OFFSETS] += offset
+        count_belief(state.item_squares, state.item_spreads, nobody, moments)
+        figures[OFFSETS] += moments[moments.size - 2]
     for number in range(counts[USERS]):
         user = state.users[number]
         moments = state.user_moments[user]
         figures[RESIDUAL] += state.residuals[user]
-        for a in range(size):
-            state.user_squares[a] += moments[row_start(a) + a if a < size - 1 else moments.size - 1]
+        count_belief(state.user_squares, state.user_spreads, nobody, moments)
         entry = pairs.first[user]
         while entry != NOTHING:
             plays, item = pairs.plays[entry], pairs.items[entry]
@@ -243,8 +282,8 @@ def count_rating(state: Any, user: int, reward: float) -> None:
     distance = reward - figures[MEAN]
     figures[MEAN] += distance / counts[RATINGS]
     figures[SQUARES] += distance * (reward - figures[MEAN])
-    if counts[RATINGS] == 1:
-        learn_population(state)
+    if counts[RATINGS] <= 2:  # the first rating tells nothing of the scale
+        guess_population(state)
     if state.pairs.first[user] == NOTHING:
         state.users[counts[USERS]] = user
         counts[USERS] += 1
@@ -283,14 +322,13 @@ def add_rating(state: Any, room: Room, user: int, item: int, reward: float) -> N
 
 @kernel
 def refresh(state: Any, room: Room, limit: int) -> None:
-    """Refit the users and items whose turn it is: many while ratings are few, later one of each, never more than `limit`."""
+    """Refit the users and items whose turn it is, and now and then sum everything afresh."""
     counts = state.counts
-    pace = SWEEPS_PER_EFOLD / counts[RATINGS]
-    for _ in range(min(max(int(pace * counts[USERS]), 1), limit, counts[USERS])):
+    for _ in range(turns(state, counts[USERS], limit)):
         counts[NEXT_USER] = (counts[NEXT_USER] + 1) % counts[USERS]
         refit_user(state, room, state.users[counts[NEXT_USER]])
-    for _ in range(min(max(int(pace * counts[ITEMS]), 1), limit, counts[ITEMS])):
+    for _ in range(turns(state, counts[ITEMS], limit)):
         counts[NEXT_ITEM] = (counts[NEXT_ITEM] + 1) % counts[ITEMS]
         refit_item(state, room, state.items[counts[NEXT_ITEM]])
     if counts[RATINGS] - counts[REBUILT] >= min(counts[RATINGS] // 4, REBUILD_INTERVAL + state.pairs.used[0]):
-        rebuild(state)
+        rebuild(state, room.weights)

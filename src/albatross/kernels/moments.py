@@ -88,6 +88,21 @@ def fit(work: Regression, sums: Vector, rights: Vector, variance: Vector, center
 
 
 @kernel
+def certain(mean: Vector, moments: Vector) -> None:
+    """The moments of somebody known to be (f, o) = `mean`."""
+    size = mean.size
+    one, last = row_start(size - 1), row_start(size)
+    for a in range(size - 1):
+        for b in range(a + 1):
+            moments[row_start(a) + b] = mean[a] * mean[b]
+        moments[one + a] = mean[a]
+        moments[last + a] = mean[a] * mean[size - 1]
+    moments[one + size - 1] = 1.0
+    moments[last + size - 1] = mean[size - 1]
+    moments[last + size] = mean[size - 1] * mean[size - 1]
+
+
+@kernel
 def partner_weights(moments: Vector, size: int, weights: Vector) -> None:
     """Numbers whose inner product with a partner's packed moments is E[(⟨f, f'⟩ + o + o')²]; `size` is rank + 1."""
     one, last = row_start(size - 1), row_start(size)

@@ -23,6 +23,8 @@ from albatross.kernels.mean_field import (
     NOISE,
     ORIGIN,
     RATINGS,
+    SHARE,
+    USERS,
     Room,
     add_rating,
     count_rating,
@@ -34,18 +36,21 @@ from albatross.kernels.mean_field import (
     refit_user,
     refresh,
 )
-from albatross.kernels.moments import expected_mean, no_regression, partner_weights, row_start
+from albatross.kernels.moments import certain, expected_mean, no_regression, partner_weights, row_start
 from albatross.kernels.operations import Items, Slate, implements, select, update
 from albatross.kernels.pairs import NOTHING, Pairs, no_pairs
 from albatross.kernels.scoring import project_lanes, score_lanes
 
-USER_CAUTION = 2.0
+USER_CAUTION = 4.0
 """By how much the variance of a user's part is raised: beliefs that take users and items to be independent are too sure of themselves."""
+STRANGER_CAUTION = 4.0
+"""By how many standard errors the variance of item offsets is raised for items nobody has rated: it is the mean over those that were."""
 COMING_VISITS = 3.0
-"""How often a newcomer is expected to come back; later, as often as so far and so many times more."""
-
-ROUGHLY = 1e-4
-"""A last step of Newton's method as small as this leaves an error a thousand times smaller."""
+"""How often users are expected to come back at least; beyond that, as often as they came so far."""
+LOOKS = 0.8
+"""How the noise of a rating, against what there is to learn, shortens the time that is left to gain from it."""
+ONLY_ONCE = 0.5
+"""Which part of what an item is worth to all is gone where every user finds out alone."""
 
 
 @dataclass(frozen=True)
@@ -59,19 +64,27 @@ class MeanField(Policy):
         (a_u, o_u) ~ N(m, s² G⁻¹),    G = s² D⁻¹ + Σ w E[x xᵀ],    m = G⁻¹ Σ w (E[x] (y − g) − E[x o_i]),    x = (b_i, 1),
 
     and the same for items with x = (a_u, 1): ridge regression, but a partner's covariance counts as ridge too. Every rating refits its user
-    and its item and a few others by turns, so that nobody's vector goes stale. The population is learned on the way: D as the mean
-    of E[a²] and of E[b²] over users and items met, which also settles how many coordinates are used; the mean item offset; σ² from repeated
-    ratings; ρ from how well a pair's first rating foretells the second one beyond the model, and 1 where repeats are exact; s² from both.
+    and its item and a few others by turns, so that nobody's vector goes stale. The population is learned on the way: D as Σ E[a]² over all
+    met, by how many of them ratings have determined, Σ (1 − var(a) / D), which also settles how many coordinates are used; the mean item
+    offset; σ² from repeated ratings; ρ from how well a pair's first rating foretells the second one beyond the model, and 1 where repeats
+    are exact; s² from both.
 
     Of an item the user has rated n times it expects m_ui + ρ_n (y_ui − m_ui), ρ_n = τ² / (τ² + σ² / n), of others m_ui = E of the model.
-    To try a pair costs what it lacks now and gains at each of N later visits if it turns out better, so it is worth q(N) standard
-    deviations of what the rating would teach, N E[(Z − q)₊] = q, Z standard normal. What is learned of a user or a pair serves that user,
-    N = 3 + visits so far; what is learned of an item serves all, N = t:
+    To try a pair costs what it lacks now and gains at each of N later visits if it turns out better. If one rating told all, that would
+    be worth q(N) standard deviations, N E[(Z − q)₊] = q, Z standard normal. Ratings are noisy, and several have to be paid for:
 
-        score = mean + e / √(1 + (e / (top − mean))²),   e² = (1 − ρ_n) (q(3 + n_u)² (2 κ(v_u, s²) + τ²) + q(t)² κ(v_i, s² / √(t / m)))
+        w(v, s², N) = √v q(N v / (v + 0.8 s²))
 
-    v_u the variance of m_ui for the user's part, v_i for the item's, m the items met, and κ(v, s²) = v² / (v + s²) by how much a rating, or
-    as many as an item will get, moves the mean. No score passes the top of the scale: who has found it looks no further.
+    (with 0.4 for 0.8 it would be Gittins' index, to within 13 %, while fewer ratings are made than visits to come). What is learned of a
+    user or a pair serves that user, N_u = 3 + t / n, n the users met; what is learned of an item serves all of them, N_t = t + 3 n, though
+    only once each if pairs have a part of their own:
+
+        score = mean + e / √(1 + (e / (top − mean))²)
+        e² = (1 − ρ_n) (w(τ², σ², N_u)² + 4 w(v_u, s², N_u)² + (1 − ρ / 2) w(v_i, s², N_t)²)
+
+    v_u is the variance of m_ui for what the user may be, given the item as believed, and v_i the other way round: what is known of neither
+    their rating cannot teach. Items nobody has rated are thought to differ more than the others seem to, the fewer these are. No score
+    passes the top of the scale: who has found it looks no further.
 
     Symbols: rank k; `top` the top of the scale, if none is given the largest rating seen; `refreshes` how many other users and items a
     rating may refit at most; `memory` and `optimism` are there to be switched off.
@@ -82,7 +95,8 @@ class MeanField(Policy):
     Departures: the first vector of an item is drawn from the population, because the mean, zero, would teach users nothing.
 
     Reference: Lim and Teh, Variational Bayesian Approach to Movie Rating Prediction, 2007, for the model without r_ui and the population;
-    Weitzman, Optimal Search for the Best Alternative, 1979, for what it is worth to look.
+    MacKay, Bayesian Interpolation, 1992, for D; Weitzman, Optimal Search for the Best Alternative, 1979, and Gittins, Bandit Processes and
+    Dynamic Allocation Indices, 1979, for what it is worth to look.
 
     >>> from albatross import simulate
     >>> from albatross.environments.synthetic import Gaussian
@@ -93,7 +107,7 @@ class MeanField(Policy):
 
     rank: int = parameter(5, "length of the user and item vectors (k)", at_least=1)
     top: float | None = parameter(None, "top of the rating scale; none: the largest rating seen so far")
-    refreshes: int = parameter(4, "other users, and items, refitted per rating at most", at_least=0)
+    refreshes: int = parameter(1, "other users, and items, refitted per rating at most", at_least=0)
     memory: bool = parameter(True, "whether what a user said of an item counts beyond the model")
     optimism: float = parameter(1.0, "multiplier of what it is worth to try", at_least=0)
 
@@ -112,7 +126,9 @@ class MeanField(Policy):
             users=np.zeros(n_users, np.int64),
             items=np.zeros(n_items, np.int64),
             user_squares=np.zeros(size),
+            user_spreads=np.zeros(size),
             item_squares=np.zeros(size),
+            item_spreads=np.zeros(size),
             user_variance=np.zeros(size),
             item_variance=np.zeros(size),
             figures=np.zeros(13),
@@ -155,8 +171,10 @@ class State(NamedTuple):
     items: NDArray[np.int64]
     """Who was met, in that order."""
     user_squares: Vector
+    user_spreads: Vector
     item_squares: Vector
-    """Sums of E[a²] and E[b²] over all met, last the offsets', those of items about their mean."""
+    item_spreads: Vector
+    """Sums over all met, per coordinate, last the offset: of squared means, and of variances."""
     user_variance: Vector
     item_variance: Vector
     """D, for users and for items, last the offsets'."""
@@ -174,28 +192,30 @@ class Scratch(NamedTuple):
     """Moments of a few items side by side, then their widths, means and second moments."""
     widths: Vector
     seconds: Vector
-    """Per candidate: the standard deviation of m_ui for the user's part, and the second moment of m_ui."""
+    """Per candidate: the standard deviation of m_ui for the user's part, and the second moment of m_ui for the item's part."""
     positions: NDArray[np.int32]
     """Per item: where it stands among the candidates."""
 
 
 @kernel
-def worth(visits: float) -> float:
-    """The q for which visits · E[(Z − q)₊] = q, Z standard normal: by Newton's method, from below."""
-    q = 0.8 * math.sqrt(math.log(1.0 + visits))
-    step = 1.0
-    while abs(step) > ROUGHLY:
-        tail = 0.5 * math.erfc(q / math.sqrt(2.0))
-        gain = math.exp(-0.5 * q * q) / math.sqrt(2.0 * math.pi) - q * tail
-        step = (visits * gain - q) / (visits * tail + 1.0)
-        q += step
-    return q
+def worth(visits: float, per: float) -> float:
+    """The q for which N · E[(Z − q)₊] = q, N = visits / per, Z standard normal.
+
+    To within 3 % for N from a thousandth to 10⁸, by operations that every machine rounds alike. A rational function of √N, written in
+    √(visits · per) and `per` so that it takes one division.
+    """
+    root = math.sqrt(visits * per)
+    above = per * (0.40088 * per + 0.11807 * root) + 2.4757e-4 * root * root
+    below = root * (0.038225 * per + 4.9092e-5 * root) + 0.5058 * per * per
+    below = root * (root * below + 0.33127 * per * per * per) + per * per * per * per
+    return visits * per * above / below
 
 
 @kernel
-def moved(variance: float, noise: float) -> float:
-    """The variance of the posterior mean once a rating with this noise is in."""
-    return variance * variance / (variance + noise) if variance > 0.0 else 0.0
+def worth_of(variance: float, noise: float, visits: float) -> float:
+    """The square of what it is worth to try what has this variance, by ratings with this noise."""
+    q = worth(visits * variance, variance + LOOKS * noise)
+    return variance * q * q
 
 
 @kernel
@@ -208,14 +228,15 @@ def bonus(square: float, lacking: float) -> float:
 @kernel
 def describe_stranger(state: State, moments: Vector) -> None:
     """What is believed of an item nobody has rated: what is believed of the population."""
-    size = state.item_variance.size
+    rank = state.item_variance.size - 1
     center = state.figures[CENTER]
+    caution = 1.0 + STRANGER_CAUTION * math.sqrt(2.0 / (1.0 + state.counts[ITEMS]))
     moments.fill(0.0)
-    for a in range(size - 1):
+    for a in range(rank):
         moments[row_start(a) + a] = state.item_variance[a]
-    moments[row_start(size) - 1] = 1.0
+    moments[row_start(rank + 1) - 1] = 1.0
     moments[moments.size - 2] = center
-    moments[moments.size - 1] = center * center + state.item_variance[size - 1]
+    moments[moments.size - 1] = center * center + caution * state.item_variance[rank]
 
 
 @kernel
@@ -253,28 +274,31 @@ def score_items(state: State, scratch: Scratch, candidates: Items, means: Vector
 
 
 @kernel
-def value_items(state: State, settings: Settings, scratch: Scratch, plays: int, n_candidates: int, slate: Slate) -> None:
+def value_items(state: State, settings: Settings, scratch: Scratch, n_candidates: int, slate: Slate) -> None:
     """From means and variances to scores, as if the user had rated none of the candidates; leaves e² in `scratch.widths`."""
     work, weights, widths, seconds = scratch.room.work, scratch.room.weights, scratch.widths, scratch.seconds
     figures, size = state.figures, work.mean.size
     describe_stranger(state, scratch.stranger)
     strange_mean = expected_mean(work.moments, scratch.stranger, size)
-    offset_variance = work.moments[work.moments.size - 1] - work.mean[size - 1] ** 2
+    strange_width = math.sqrt(max(work.moments[work.moments.size - 1] - work.mean[size - 1] ** 2, 0.0))
     strange_second = 0.0
     for position in range(weights.size):
         strange_second += weights[position] * scratch.stranger[position]
-    noise, origin, ratings = figures[NOISE], figures[ORIGIN], float(state.counts[RATINGS])
-    for_user, for_all = settings.optimism * worth(COMING_VISITS + plays), settings.optimism * worth(ratings)
-    user_worth, item_worth = USER_CAUTION * for_user * for_user, for_all * for_all
-    own_part = for_user * for_user * figures[MEMORY] * noise
-    shared_noise = noise / math.sqrt(ratings / state.counts[ITEMS])
+    noise, origin, share = figures[NOISE], figures[ORIGIN], figures[SHARE]
+    ratings, users = float(state.counts[RATINGS]), float(state.counts[USERS])
+    for_user, for_all = COMING_VISITS + ratings / users, COMING_VISITS * users + ratings
+    optimism = settings.optimism * settings.optimism
+    own = figures[MEMORY] * noise
+    own_part = optimism * worth_of(own, noise - own, for_user)
+    user_part, item_part = optimism * USER_CAUTION, optimism * (1.0 - ONLY_ONCE * share)
     top = figures[LARGEST] if math.isinf(settings.top) else settings.top
     for position in range(n_candidates):
         strange = widths[position] < 0.0
         mean = strange_mean if strange else slate.means[position]
         second = strange_second if strange else seconds[position]
-        variance = offset_variance if strange else widths[position] * widths[position]
-        square = own_part + user_worth * moved(variance, noise) + item_worth * moved(second - mean * mean - variance, shared_noise)
+        width = strange_width if strange else widths[position]
+        of_item = max(second - mean * mean, 0.0)
+        square = own_part + user_part * worth_of(width * width, noise, for_user) + item_part * worth_of(of_item, noise, for_all)
         mean += origin
         widths[position] = square
         slate.means[position] = mean
@@ -293,15 +317,12 @@ def choose_item(
         return any_best(slate.scores, n_candidates, random)
     for position in range(candidates.size):
         positions[candidates[position]] = position
-    plays = 0
-    entry = pairs.first[user]
-    while entry != NOTHING:
-        plays += pairs.plays[entry]
-        entry = pairs.following[entry]
     place_user(state, scratch.room, user)
-    partner_weights(scratch.room.work.moments, scratch.room.work.mean.size, scratch.room.weights)
+    work = scratch.room.work
+    certain(work.mean, work.sums)
+    partner_weights(work.sums, work.mean.size, scratch.room.weights)
     score_items(state, scratch, candidates, slate.means)
-    value_items(state, settings, scratch, plays, n_candidates, slate)
+    value_items(state, settings, scratch, n_candidates, slate)
     share = state.figures[MEMORY]
     top = state.figures[LARGEST] if math.isinf(settings.top) else settings.top
     entry = pairs.first[user]
@@ -327,5 +348,5 @@ def learn_rating(
     add_rating(state, scratch.room, user, item, reward)
     refit_user(state, scratch.room, user)
     refit_item(state, scratch.room, item)
-    learn_population(state)
+    learn_population(state, settings.refreshes)
     refresh(state, scratch.room, settings.refreshes)

@@ -5,11 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pytest
 
 from albatross.cli import main
+from albatross.cli.comparison import label
 from albatross.studies.execution import execute
-from albatross.studies.journal import JOURNAL, RESULTS
+from albatross.studies.journal import JOURNAL, RESULTS, Journal
+from albatross.studies.plan import read_study
 from albatross.studies.trials import Result
 
 STUDY = """
@@ -115,3 +118,39 @@ def test_an_interrupted_study_keeps_what_is_finished(
     assert main(command) == 0
     assert "1 of 6 trials are finished already" in capsys.readouterr().out
     assert len((tmp_path / "out" / JOURNAL).read_bytes().splitlines()) == 6
+
+
+def test_compare_pairs_a_policy_with_the_best_of_the_others(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = ["--folder", str(tmp_path / "out")]
+    command = ["study", "compare", str(file), "random", *folder]
+    assert main(command) == 2
+    assert "nothing is finished" in capsys.readouterr().err
+    assert main(["study", "run", str(file), *folder, "--jobs", "1"]) == 0
+    capsys.readouterr()
+    journal = Journal(tmp_path / "out")
+    regret = {
+        label(cell.policy): [
+            journal[trial].regret for trial in read_study(file).trials() if (trial.policy, trial.dataset) == (cell.policy, cell.dataset)
+        ]
+        for cell in read_study(file).cells
+    }
+    final = {name: np.mean([curve[-1] for curve in curves]) for name, curves in regret.items()}
+    best = min((name for name in final if name != "random"), key=lambda name: final[name])
+    assert main([*command, "--at", "60", "--at", "30"]) == 0
+    output = capsys.readouterr().out
+    line = next(line for line in output.splitlines() if "regret at 60" in line)
+    assert f"{final['random']:,.0f} [" in line
+    assert f"{final['random'] - final[best]:,.0f} [" in line
+    assert line.rstrip().endswith(best)
+    assert "regret at 30" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [(["oracle"], "accepted: random, item-mean shrunk=true, item-mean"), (["random", "--at", "61"], "steps from 1 to the horizon, 60")],
+)
+def test_compare_says_what_it_accepts(
+    file: Path, tmp_path: Path, arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["study", "compare", str(file), *arguments, "--folder", str(tmp_path / "out")]) == 2
+    assert complaint in " ".join(capsys.readouterr().err.split())

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from albatross.cli.comparison import announce_memory, label, progress_bar
+from albatross.cli.study_comparison import print_comparison
 from albatross.cli.study_figure import draw_study
 from albatross.core.errors import InvalidInput
 from albatross.core.streams import stream
@@ -21,7 +22,7 @@ from albatross.studies.plan import Cell, Study, read_study
 from albatross.studies.statistics import mean_over_seeds
 from albatross.studies.trials import Trial
 
-study = App(name="study", help="Many trials from one TOML file: run, resume, show, export.", help_format="plaintext")
+study = App(name="study", help="Many trials from one TOML file: run, resume, show, compare, export.", help_format="plaintext")
 
 
 @study.command
@@ -58,6 +59,24 @@ def show(file: Path, *, folder: Path | None = None) -> None:
         Where the results are kept; if not given, out/ and the name of the file.
     """
     _show(read_study(file), Journal(_folder(file, folder)))
+
+
+@study.command
+def compare(file: Path, policy: str, *, at: list[int] | None = None, folder: Path | None = None) -> None:
+    """One policy of a study against whoever else does best on each data set, paired by seed.
+
+    Parameters
+    ----------
+    file
+        The study, a TOML file.
+    policy
+        Its name; where the study varies its parameters, with these, as `albatross study show` has it.
+    at
+        The steps at which regret is compared; if not given, the horizon.
+    folder
+        Where the results are kept; if not given, out/ and the name of the file.
+    """
+    print_comparison(read_study(file), Journal(_folder(file, folder)), policy, at or [])
 
 
 @study.command

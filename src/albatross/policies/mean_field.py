@@ -49,7 +49,7 @@ COMING_VISITS = 3.0
 """How often users are expected to come back at least; beyond that, as often as they came so far."""
 LOOKS = 0.8
 """How the noise of a rating, against what there is to learn, shortens the time that is left to gain from it."""
-ONLY_ONCE = 0.5
+ONLY_ONCE = 0.8
 """Which part of what an item is worth to all is gone where every user finds out alone."""
 
 
@@ -80,7 +80,7 @@ class MeanField(Policy):
     only once each if pairs have a part of their own:
 
         score = mean + e / √(1 + (e / (top − mean))²)
-        e² = (1 − ρ_n) (w(τ², σ², N_u)² + 4 w(v_u, s², N_u)² + (1 − ρ / 2) w(v_i, s², N_t)²)
+        e² = (1 − ρ_n) (w(τ², σ², N_u)² + 4 w(v_u, s², N_u)² + (1 − 0.8 ρ) w(v_i, s², N_t)²)
 
     v_u is the variance of m_ui for what the user may be, given the item as believed, and v_i the other way round: what is known of neither
     their rating cannot teach. Items nobody has rated are thought to differ more than the others seem to, the fewer these are. No score

@@ -212,10 +212,10 @@ def worth(visits: float, per: float) -> float:
 
 
 @kernel
-def worth_of(variance: float, noise: float, visits: float) -> float:
-    """The square of what it is worth to try what has this variance, by ratings with this noise."""
-    q = worth(visits * variance, variance + LOOKS * noise)
-    return variance * q * q
+def worth_of(ratio: float, visits: float) -> float:
+    """The square of what it is worth to try what has a variance of `ratio`, both in units of the noise of a rating."""
+    q = worth(visits * ratio, ratio + LOOKS)
+    return ratio * q * q
 
 
 @kernel
@@ -288,17 +288,17 @@ def value_items(state: State, settings: Settings, scratch: Scratch, n_candidates
     ratings, users = float(state.counts[RATINGS]), float(state.counts[USERS])
     for_user, for_all = COMING_VISITS + ratings / users, COMING_VISITS * users + ratings
     optimism = settings.optimism * settings.optimism
-    own = figures[MEMORY] * noise
-    own_part = optimism * worth_of(own, noise - own, for_user)
-    user_part, item_part = optimism * USER_CAUTION, optimism * (1.0 - ONLY_ONCE * share)
+    own, inverse_noise = figures[MEMORY], 1.0 / noise
+    own_part = optimism * noise * own * worth(for_user * own, own + LOOKS * (1.0 - own)) ** 2
+    user_part, item_part = optimism * noise * USER_CAUTION, optimism * noise * (1.0 - ONLY_ONCE * share)
     top = figures[LARGEST] if math.isinf(settings.top) else settings.top
     for position in range(n_candidates):
         strange = widths[position] < 0.0
         mean = strange_mean if strange else slate.means[position]
         second = strange_second if strange else seconds[position]
         width = strange_width if strange else widths[position]
-        of_item = max(second - mean * mean, 0.0)
-        square = own_part + user_part * worth_of(width * width, noise, for_user) + item_part * worth_of(of_item, noise, for_all)
+        of_user, of_item = width * width * inverse_noise, max(second - mean * mean, 0.0) * inverse_noise
+        square = own_part + user_part * worth_of(of_user, for_user) + item_part * worth_of(of_item, for_all)
         mean += origin
         widths[position] = square
         slate.means[position] = mean

@@ -11,7 +11,7 @@ import numpy as np
 
 from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import Vector
-from albatross.kernels.moments import Regression, add_moments, certain, expected_mean, fit, partner_weights, row_start
+from albatross.kernels.moments import Regression, add_moments, certain, describe, expected_mean, fit, partner_weights, row_start
 from albatross.kernels.pairs import NOTHING, remember
 
 ORIGIN, MEAN, SQUARES, LARGEST, NOISE, SHARE, MEMORY, CENTER, OFFSETS, WITHIN, RESIDUAL, AGREEMENT, CONTRAST = range(13)
@@ -107,6 +107,7 @@ def count_belief(squares: Vector, spreads: Vector, before: Vector, after: Vector
 def refit_user(state: Any, room: Room, user: int) -> None:
     """Fit the user, and exchange what the sums of the items the user has rated hold of them."""
     squares = place_user(state, room, user)
+    describe(room.work, state.figures[NOISE])
     work, pairs, moments = room.work, state.pairs, state.user_moments[user]
     size = work.mean.size
     partner_weights(work.moments, size, room.weights)
@@ -147,6 +148,7 @@ def believe_item(state: Any, item: int, moments: Vector) -> None:
 def refit_item(state: Any, room: Room, item: int) -> None:
     figures = state.figures
     fit(room.work, state.item_sums[item], state.item_rights[item], state.item_variance, figures[CENTER], figures[NOISE])
+    describe(room.work, figures[NOISE])
     believe_item(state, item, room.work.moments)
 
 
@@ -304,6 +306,7 @@ def add_rating(state: Any, room: Room, user: int, item: int, reward: float) -> N
         if plays == 1:
             # Did the first rating of this pair foretell the second better than the model, which knows the first too?
             place_user(state, room, user)
+            certain(room.work.mean, room.work.moments)
             expected = origin + expected_mean(room.work.moments, state.item_moments[item], room.work.mean.size)
             contrast = before - expected
             scale = contrast * contrast + figures[NOISE]

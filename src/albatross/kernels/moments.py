@@ -49,11 +49,11 @@ def row_start(row: int) -> int:
 
 @kernel
 def fit(work: Regression, sums: Vector, rights: Vector, variance: Vector, center: float, noise: float) -> None:
-    """The posterior of (f, o) given what the partners are believed to be, as mean, whitener and moments of `work`.
+    """The posterior of (f, o) given what the partners are believed to be, as mean and whitener of `work`.
 
     A priori the coefficients are independent, with this variance each; the offset has mean `center`, the factors zero.
     """
-    gram, mean, inverse, moments = work.gram, work.mean, work.whitener, work.moments
+    gram, mean = work.gram, work.mean
     size = mean.size
     last = row_start(size)
     position = 0
@@ -70,8 +70,15 @@ def fit(work: Regression, sums: Vector, rights: Vector, variance: Vector, center
     factorize(gram, work.factor, 0.5 * weakest)
     solve_lower(work.factor, mean, mean)
     solve_upper(work.factor, mean, mean)
-    invert_lower(work.factor, inverse)
-    one = row_start(size - 1)
+    invert_lower(work.factor, work.whitener)
+
+
+@kernel
+def describe(work: Regression, noise: float) -> None:
+    """What `fit` came to as moments of `work`."""
+    mean, inverse, moments = work.mean, work.whitener, work.moments
+    size = mean.size
+    one, last = row_start(size - 1), row_start(size)
     for a in range(size):
         # Coefficient a is factor a, or the offset, which stands behind the one.
         row = row_start(a) if a < size - 1 else last

@@ -280,7 +280,7 @@ def value_items(state: State, settings: Settings, scratch: Scratch, n_candidates
     figures, size = state.figures, work.mean.size
     describe_stranger(state, scratch.stranger)
     strange_mean = expected_mean(work.moments, scratch.stranger, size)
-    strange_width = math.sqrt(max(work.moments[work.moments.size - 1] - work.mean[size - 1] ** 2, 0.0))
+    strange_width = math.sqrt(figures[NOISE]) * work.whitener[size - 1, size - 1]
     strange_second = 0.0
     for position in range(weights.size):
         strange_second += weights[position] * scratch.stranger[position]
@@ -319,8 +319,8 @@ def choose_item(
         positions[candidates[position]] = position
     place_user(state, scratch.room, user)
     work = scratch.room.work
-    certain(work.mean, work.sums)
-    partner_weights(work.sums, work.mean.size, scratch.room.weights)
+    certain(work.mean, work.moments)
+    partner_weights(work.moments, work.mean.size, scratch.room.weights)
     score_items(state, scratch, candidates, slate.means)
     value_items(state, settings, scratch, n_candidates, slate)
     share = state.figures[MEMORY]

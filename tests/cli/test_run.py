@@ -185,7 +185,7 @@ def test_writing_stopped_halfway_leaves_the_old_file(tmp_path: Path) -> None:
 
 
 INTERRUPTED = """
-import sys
+import signal, sys
 from contextlib import contextmanager
 from albatross.cli import comparison, main
 
@@ -194,6 +194,7 @@ def told(total):
     yield lambda steps: print("running", flush=True)
 
 comparison.progress_bar = told
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores the key, and all that it starts
 sys.exit(main())
 """
 

@@ -106,6 +106,7 @@ class Interrupting(Gaussian):
             os.kill(self.n_users, signal.SIGINT)
         return Gaussian(n_users=3, n_items=3).world(seed)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores the key, and all that it starts
 world = Interrupting(n_users=os.getpid(), n_items=3)
 print("ended", list(execute([Trial(policy, world, 100, 0) for policy in (Random(), ItemMean())], jobs=2)))
 """

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from albatross.kernels.moments import add_moments, expected_mean, fit, no_regression, partner_weights
+from albatross.kernels.moments import add_moments, certain, describe, expected_mean, fit, no_regression, partner_weights
 
 RANKS = [1, 2, 5]
 
@@ -42,6 +42,7 @@ def test_fit_is_the_direct_solve(rank: int) -> None:
         right += weight * regressor * (value - mean[rank])
         right[:rank] -= weight * covariance[:rank, rank]
     fit(work, work.sums, work.rights, variance, center, noise)
+    describe(work, noise)
     solution = np.linalg.solve(gram, right)
     np.testing.assert_allclose(work.mean, solution, rtol=1e-9)
     np.testing.assert_allclose(work.moments, packed(solution, noise * np.linalg.inv(gram)), rtol=1e-9, atol=1e-12)
@@ -50,6 +51,7 @@ def test_fit_is_the_direct_solve(rank: int) -> None:
 def test_without_partners_the_population_is_believed() -> None:
     work = no_regression(2)
     fit(work, work.sums, work.rights, np.array([2.0, 3.0, 0.5]), -1.5, 0.1)
+    describe(work, 0.1)
     np.testing.assert_allclose(work.moments, packed(np.array([0.0, 0.0, -1.5]), np.diag([2.0, 3.0, 0.5])), atol=1e-12)
 
 
@@ -68,3 +70,10 @@ def test_partner_weights_give_the_second_moment(rank: int) -> None:
     )  # fmt: skip
     np.testing.assert_allclose(weights @ packed(other, other_spread), expected**2 + variance, rtol=1e-9)
     np.testing.assert_allclose(expected_mean(packed(mine, spread), packed(other, other_spread), rank + 1), expected, rtol=1e-9)
+
+
+def test_who_is_known_for_certain_has_no_variance() -> None:
+    mean, moments = np.array([2.0, -3.0, 0.5]), np.zeros(10)
+    certain(mean, moments)
+    known = np.array([2.0, -3.0, 1.0, 0.5])
+    np.testing.assert_array_equal(moments, np.outer(known, known)[np.tril_indices(4)])

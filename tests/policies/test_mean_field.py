@@ -77,6 +77,28 @@ def test_figures_are_those_of_all_ratings() -> None:
         np.testing.assert_allclose(spreads, (moments[:, [0, 2, 5, 14]] - means**2).sum(axis=0), rtol=1e-9)
 
 
+def test_the_population_is_found() -> None:
+    """Items that differ by a standard deviation of 2, users who hardly differ, and nothing that a vector could tell."""
+    random = np.random.default_rng(4)
+    offsets = random.normal(0.0, 2.0, 100)
+    users, items = random.integers(40, size=8000), random.integers(100, size=8000)
+    agent = Agent(MeanField(rank=2), n_users=40, n_items=100)
+    agent.replay(users, items, 3.0 + offsets[items] + random.standard_normal(8000))
+    assert agent.state.item_variance[2] == pytest.approx(offsets.var(), rel=0.3)
+    assert agent.state.user_variance[2] < 0.05 * offsets.var()
+    assert (agent.state.user_variance[:2] * agent.state.item_variance[:2]).sum() < 0.1 * offsets.var()
+
+
+def test_everybody_has_a_turn_sooner_or_later() -> None:
+    """However many ratings there are, and whoever gives them: nine users have had a turn after four times as many ratings."""
+    agent, *_ = taught(MeanField(rank=2), n_ratings=3000)
+    had = set()
+    for _ in range(36):
+        agent.update(0, 0, 3.0)
+        had.add(int(agent.state.counts[NEXT_USER]))
+    assert had == set(range(9))
+
+
 def test_noise_is_found_from_repeats() -> None:
     agent, *_ = taught(MeanField(rank=3), n_ratings=4000)
     assert agent.state.figures[NOISE] == pytest.approx(0.3**2, rel=0.2)

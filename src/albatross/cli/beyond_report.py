@@ -66,4 +66,4 @@ def _table(results: Results, horizon: int) -> Grid:
 
 
 def _regret(results: Sequence[Result], step: float) -> list[float]:
-    return [float(np.interp(step, result.checkpoints, result.regret)) for result in results]
+    return [result.regret_at(step) for result in results]

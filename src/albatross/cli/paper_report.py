@@ -127,7 +127,7 @@ def _numbers(outcomes: Outcomes, horizon: int) -> Grid:
             continue
         row = [TITLES[dataset], TITLES[policy]]
         for share in MOMENTS:
-            at = [np.interp(share * horizon, result.checkpoints, result.regret) for result in results]
+            at = [result.regret_at(share * horizon) for result in results]
             row.append(_with_interval(at, 0))
         row.append(_with_interval([result.ndcg[-1] for result in results], 4) if results[0].ndcg.size else "–")
         row.append(f"{np.mean([result.trivial for result in results]):.1%}" if results[0].ndcg.size else "–")

@@ -20,7 +20,6 @@ from albatross.studies.execution import available_cores, execute
 from albatross.studies.journal import RESULTS, TIMINGS, Journal
 from albatross.studies.plan import Cell, Study, read_study
 from albatross.studies.statistics import mean_over_seeds
-from albatross.studies.trials import Trial
 
 study = App(name="study", help="Many trials from one TOML file: run, resume, show, compare, export.", help_format="plaintext")
 
@@ -169,7 +168,7 @@ def _show(planned: Study, journal: Journal) -> None:
 
 
 def _row(planned: Study, cell: Cell, journal: Journal) -> list[str]:
-    trials = [Trial(cell.policy, cell.environment, planned.horizon, seed, planned.ndcg, cell.dataset) for seed in planned.seeds]
+    trials = planned.trials_of(cell)
     results = [journal[trial] for trial in trials if trial in journal]
     done = f"{len(results)}/{len(trials)}"
     if not results:

@@ -1,6 +1,7 @@
 """`albatross study compare`: one policy of a study against the best of the others, seed by seed."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from rich import box
@@ -14,7 +15,7 @@ from albatross.core.streams import stream
 from albatross.studies.journal import Journal
 from albatross.studies.plan import Cell, Study
 from albatross.studies.statistics import mean_over_seeds, paired_difference
-from albatross.studies.trials import Result, Trial
+from albatross.studies.trials import Result
 
 NARROWEST = 100
 """Columns: two intervals side by side and a name do not fit into fewer."""
@@ -37,7 +38,7 @@ def compare_policies(planned: Study, journal: Journal, policy: str, steps: Seque
         ours, others = _split(everybody, policy, dataset)
         table.add_row(dataset, style="bold")
         for step in steps:
-            table.add_row(f"  regret at {step:,}", *_against(ours, others, _regret_at(step), min, 0))
+            table.add_row(f"  regret at {step:,}", *_against(ours, others, partial(Result.regret_at, step=step), min, 0))
         if planned.ndcg:
             table.add_row(f"  NDCG@{planned.ndcg.depth}", *_against(ours, others, _final_ndcg, max, 4))
     return table
@@ -53,8 +54,7 @@ def print_comparison(planned: Study, journal: Journal, policy: str, steps: Seque
 
 def _finished(planned: Study, cell: Cell, journal: Journal) -> dict[int, Result]:
     """By seed."""
-    trials = [Trial(cell.policy, cell.environment, planned.horizon, seed, planned.ndcg, cell.dataset) for seed in planned.seeds]
-    return {trial.seed: journal[trial] for trial in trials if trial in journal}
+    return {trial.seed: journal[trial] for trial in planned.trials_of(cell) if trial in journal}
 
 
 def _split(everybody: dict[str, dict[int, Result]], policy: str, dataset: str) -> tuple[dict[int, Result], dict[str, dict[int, Result]]]:
@@ -64,10 +64,6 @@ def _split(everybody: dict[str, dict[int, Result]], policy: str, dataset: str) -
     if not everybody[policy] or not others:
         raise InvalidInput(f"{dataset}: nothing is finished that could be compared; `albatross study run` does it")
     return everybody[policy], others
-
-
-def _regret_at(step: int) -> Measure:
-    return lambda result: float(np.interp(step, result.checkpoints, result.regret))
 
 
 def _final_ndcg(result: Result) -> float:

@@ -15,7 +15,7 @@ from albatross.core.streams import stream
 from albatross.studies.journal import Journal
 from albatross.studies.plan import Cell, Study
 from albatross.studies.statistics import Estimate, mean_over_seeds
-from albatross.studies.trials import Result, Trial
+from albatross.studies.trials import Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure  # heavy
@@ -38,7 +38,7 @@ def draw_study(planned: Study, journal: Journal, target: Path, along: str | None
 
 
 def _results(planned: Study, cell: Cell, journal: Journal) -> list[Result]:
-    trials = [Trial(cell.policy, cell.environment, planned.horizon, seed, planned.ndcg, cell.dataset) for seed in planned.seeds]
+    trials = planned.trials_of(cell)
     return [journal[trial] for trial in trials if trial in journal]
 
 

@@ -40,9 +40,11 @@ class Study:
 
     def trials(self) -> list[Trial]:
         """Every cell with every seed, in the order of the file."""
-        return [
-            Trial(cell.policy, cell.environment, self.horizon, seed, self.ndcg, cell.dataset) for cell in self.cells for seed in self.seeds
-        ]
+        return [trial for cell in self.cells for trial in self.trials_of(cell)]
+
+    def trials_of(self, cell: Cell) -> list[Trial]:
+        """One of its cells with every seed."""
+        return [Trial(cell.policy, cell.environment, self.horizon, seed, self.ndcg, cell.dataset) for seed in self.seeds]
 
 
 def read_study(path: str | Path) -> Study:

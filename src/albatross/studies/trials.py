@@ -72,6 +72,10 @@ class Result:
     state_id: str
     """The name of what the policy had learned at the end."""
 
+    def regret_at(self, step: float) -> float:
+        """Cumulative regret at a step, between checkpoints on the line that joins them."""
+        return float(np.interp(step, self.checkpoints, self.regret))
+
 
 def run(trial: Trial, progress: Callable[[int], None] | None = None) -> Result:
     """Run a trial here and now. `progress` is called with the number of steps done since the last call."""

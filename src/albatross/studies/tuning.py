@@ -8,7 +8,6 @@ import numpy as np
 from albatross.studies.journal import Journal
 from albatross.studies.paper import FIXED, Tuned
 from albatross.studies.plan import Study
-from albatross.studies.trials import Trial
 
 
 def best_parameters(grid: Study, journal: Journal) -> Tuned:
@@ -17,8 +16,7 @@ def best_parameters(grid: Study, journal: Journal) -> Tuned:
     tuned: Tuned = {}
     for cell in grid.cells:
         name = cell.policy.policy_name()
-        trials = [Trial(cell.policy, cell.environment, grid.horizon, seed, grid.ndcg, cell.dataset) for seed in grid.seeds]
-        regret = float(np.mean([journal[trial].regret[-1] for trial in trials]))
+        regret = float(np.mean([journal[trial].regret[-1] for trial in grid.trials_of(cell)]))
         if regret < least.get((cell.dataset, name), np.inf):
             least[cell.dataset, name] = regret
             tuned.setdefault(cell.dataset, {})[name] = _varied(cell.policy.parameters(), name, grid)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from albatross import policies, simulate
 from albatross.environments import create
-from albatross.policies.mean_field import worth
+from albatross.kernels.gittins import worth
 
 GITTINS = 0.4
 STEPS = (5_000, 10_000, 25_000)

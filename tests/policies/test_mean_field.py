@@ -1,7 +1,5 @@
 """What mean-field keeps adds up, what it remembers is exact, what it hopes for has a limit, and what it spends has one too."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -29,7 +27,7 @@ from albatross.kernels.mean_field import (
     pair_weight,
     part_of_pair,
 )
-from albatross.policies.mean_field import LOOKS, MeanField, bonus, worth, worth_of
+from albatross.policies.mean_field import MeanField
 
 
 def taught(policy: MeanField, n_ratings: int = 300, noise: float = 0.3, seed: int = 0) -> tuple[Agent, np.ndarray, np.ndarray, np.ndarray]:
@@ -87,6 +85,34 @@ def test_the_population_is_found() -> None:
     assert agent.state.item_variance[2] == pytest.approx(offsets.var(), rel=0.3)
     assert agent.state.user_variance[2] < 0.05 * offsets.var()
     assert (agent.state.user_variance[:2] * agent.state.item_variance[:2]).sum() < 0.1 * offsets.var()
+
+
+@pytest.mark.parametrize("same", [1, 2, 40])
+def test_ratings_that_are_all_the_same_tell_nothing_of_the_scale(same: int) -> None:
+    """Clicks, of which the first are zeros: nobody is thought to differ by more than ratings do."""
+    random = np.random.default_rng(6)
+    clicks = np.concatenate((np.zeros(same), random.integers(2, size=30)))
+    agent = Agent(MeanField(rank=2), n_users=50, n_items=50)
+    for click in clicks:
+        agent.update(int(random.integers(50)), int(random.integers(50)), float(click))
+    assert (agent.state.user_variance * agent.state.item_variance)[:2].sum() < 10.0 * 0.25
+    assert max(agent.state.user_variance[2], agent.state.item_variance[2]) < 10.0 * 0.25
+
+
+def test_what_was_said_before_refits_nobody() -> None:
+    """Where ratings are exact: a user who says it again teaches nothing, and one who changes their mind does."""
+    random = np.random.default_rng(3)
+    ratings = random.integers(1, 6, size=(15, 12)).astype(float)
+    agent = Agent(MeanField(rank=2, refreshes=0), n_users=15, n_items=12)
+    users, items = random.integers(15, size=4000), random.integers(12, size=4000)
+    agent.replay(users, items, ratings[users, items])
+    before = agent.state.user_moments[3].copy(), agent.state.item_moments[7].copy()
+    agent.update(3, 7, ratings[3, 7])
+    assert (agent.state.user_moments[3] == before[0]).all()
+    assert (agent.state.item_moments[7] == before[1]).all()
+    agent.update(3, 7, 6.0 - ratings[3, 7] + 1.0)
+    assert (agent.state.user_moments[3] != before[0]).any()
+    assert (agent.state.item_moments[7] != before[1]).any()
 
 
 def test_everybody_has_a_turn_sooner_or_later() -> None:
@@ -162,58 +188,11 @@ def test_candidates_have_the_scores_they_have_in_the_catalogue() -> None:
         np.testing.assert_allclose(agent.slate.means[:5], means[offered], rtol=1e-12)
 
 
-def expected_gain(q: float) -> float:
-    """E[(Z − q)₊]"""
-    return math.exp(-0.5 * q * q) / math.sqrt(2.0 * math.pi) - 0.5 * q * math.erfc(q / math.sqrt(2.0))
-
-
-@pytest.mark.parametrize("visits", [0.003, 1.0, 5.0, 30.0, 1e3, 1e6, 9e7])
-def test_worth_nearly_solves_its_equation(visits: float) -> None:
-    q = worth(visits, 1.0)
-    below, above = 0.97 * q, 1.03 * q
-    assert visits * expected_gain(below) > below
-    assert visits * expected_gain(above) < above
-
-
-def gittins_indices(visits: int, ratings: int) -> list[float]:
-    """Of a normal arm with noise 1 whose mean is known from 1, 2, … ratings: what a sure arm must pay more to be as good.
-
-    By dynamic programming: with a sure arm of 0, the value of mean μ after n ratings is V(n, μ) = max(0, μ + β E V(n + 1, μ')),
-    β = 1 − 1 / visits.
-    """
-    nodes, weights = np.polynomial.hermite_e.hermegauss(31)
-    weights = weights / weights.sum()
-    means = np.linspace(-6.0, 6.0, 1201)
-    value = np.maximum(means, 0.0) * visits
-    indices = []
-    for n in range(ratings + 6 * visits, 0, -1):
-        after = means[:, None] + nodes / math.sqrt(n * (n + 1.0))
-        beyond = np.maximum(after - means[-1], 0.0) * visits
-        going_on = means + (1.0 - 1.0 / visits) * ((np.interp(after, means, value) + beyond) @ weights)
-        indices.append(-float(np.interp(0.0, going_on, means)))
-        value = np.maximum(going_on, 0.0)
-    return indices[::-1][:ratings]
-
-
-@pytest.mark.parametrize("visits", [10, 30])
-def test_what_it_is_worth_to_try_is_near_the_index_of_gittins(visits: int) -> None:
-    """But for the factor of the noise, which is half as large in his index."""
-    for n, index in enumerate(gittins_indices(visits, visits), start=1):
-        noise = 0.4 / LOOKS
-        assert math.sqrt(noise * worth_of(1.0 / (n * noise), visits)) == pytest.approx(index, rel=0.13)
-
-
 def test_small_laws() -> None:
     assert part_of_pair(1.0, 1) == pair_weight(1.0, 7) == 1.0
     assert part_of_pair(0.0, 5) == 0.0
     assert pair_weight(0.0, 5) == 5.0
     assert part_of_pair(0.5, 3) == pytest.approx(0.75)
-    assert bonus(1e-4, 5.0) == pytest.approx(1e-2, rel=1e-3)
-    assert bonus(1e6, 2.0) == pytest.approx(2.0, rel=1e-3)
-    assert bonus(1.0, -1.0) == bonus(0.0, 1.0) == 0.0
-    assert worth_of(0.0, 9.0) == 0.0
-    assert math.sqrt(worth_of(4e6, 9.0)) == pytest.approx(2e3 * worth(9.0, 1.0), rel=1e-5)
-    assert worth(21.0, 7.0) == pytest.approx(worth(3.0, 1.0))
 
 
 @pytest.mark.parametrize("refreshes", [0, 2])

@@ -41,6 +41,8 @@ EXACT = 0.003
 """Where repeated ratings differ by less than this part of the variance of all ratings, they count as the same."""
 EXACT_GUESS, EXACT_REPEATS = 0.02, 3.0
 """How much they are taken to differ before any were seen, and how many repeats that is worth."""
+NEWS = 0.05
+"""A rating that only says again what the user said before, and weighs less than this, refits nobody."""
 SWEEPS_PER_EFOLD = 8.0
 """Every user and item is refitted whenever the ratings have grown by an eighth, as far as the limit per rating allows."""
 LONGEST_PAUSE = 4.0
@@ -280,11 +282,12 @@ def count_rating(state: Any, user: int, reward: float) -> None:
     if counts[RATINGS] == 0:
         figures[ORIGIN] = figures[LARGEST] = reward
     figures[LARGEST] = max(figures[LARGEST], reward)
+    alike = figures[SQUARES] == 0.0
     counts[RATINGS] += 1
     distance = reward - figures[MEAN]
     figures[MEAN] += distance / counts[RATINGS]
     figures[SQUARES] += distance * (reward - figures[MEAN])
-    if counts[RATINGS] <= 2:  # the first rating tells nothing of the scale
+    if alike:  # ratings that are all the same tell nothing of the scale
         guess_population(state)
     if state.pairs.first[user] == NOTHING:
         state.users[counts[USERS]] = user
@@ -292,14 +295,14 @@ def count_rating(state: Any, user: int, reward: float) -> None:
 
 
 @kernel
-def add_rating(state: Any, room: Room, user: int, item: int, reward: float) -> None:
-    """Remember the rating, with what it says of earlier ones of the pair, and add it to the sums of the item."""
+def add_rating(state: Any, room: Room, user: int, item: int, reward: float) -> bool:
+    """Remember the rating, with what it says of earlier ones of the pair, and add it to the sums of the item; was it news?"""
     figures, pairs = state.figures, state.pairs
     share, origin = figures[SHARE], figures[ORIGIN]
     entry = pairs.first[user]
     while entry != NOTHING and pairs.items[entry] != item:
         entry = pairs.following[entry]
-    weight, value = 0.0, 0.0
+    weight, value, distance = 0.0, 0.0, 0.0
     if entry != NOTHING:
         plays = pairs.plays[entry]
         before = pairs.totals[entry] / plays
@@ -312,7 +315,8 @@ def add_rating(state: Any, room: Room, user: int, item: int, reward: float) -> N
             scale = contrast * contrast + figures[NOISE]
             figures[AGREEMENT] = FADING * figures[AGREEMENT] + (reward - expected) * contrast / scale
             figures[CONTRAST] = FADING * figures[CONTRAST] + contrast * contrast / scale
-        figures[WITHIN] += plays / (plays + 1.0) * (reward - before) ** 2
+        distance = (reward - before) ** 2
+        figures[WITHIN] += plays / (plays + 1.0) * distance
         state.counts[REPEATS] += 1
         weight = -pair_weight(share, plays)
         value = weight * (before - origin)
@@ -321,6 +325,7 @@ def add_rating(state: Any, room: Room, user: int, item: int, reward: float) -> N
     present = pair_weight(share, plays)
     value += present * (pairs.totals[entry] / plays - origin)
     add_moments(state.item_sums[item], state.item_rights[item], state.user_moments[user], weight + present, value)
+    return weight + present > NEWS or distance > EXACT * figures[NOISE]
 
 
 @kernel

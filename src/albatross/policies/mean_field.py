@@ -13,6 +13,7 @@ from albatross.core.policy import Policy
 from albatross.core.streams import Streams
 from albatross.kernels.compiling import kernel
 from albatross.kernels.counting import any_best
+from albatross.kernels.gittins import LOOKS, bonus, worth, worth_of
 from albatross.kernels.lanes import LANES
 from albatross.kernels.linear import Matrix, Vector, packed_size
 from albatross.kernels.mean_field import (
@@ -47,8 +48,6 @@ STRANGER_CAUTION = 4.0
 """By how many standard errors the variance of item offsets is raised for items nobody has rated: it is the mean over those that were."""
 COMING_VISITS = 3.0
 """How often users are expected to come back at least; beyond that, as often as they came so far."""
-LOOKS = 0.8
-"""How the noise of a rating, against what there is to learn, shortens the time that is left to gain from it."""
 ONLY_ONCE = 0.8
 """Which part of what an item is worth to all is gone where every user finds out alone."""
 
@@ -198,34 +197,6 @@ class Scratch(NamedTuple):
 
 
 @kernel
-def worth(visits: float, per: float) -> float:
-    """The q for which N · E[(Z − q)₊] = q, N = visits / per, Z standard normal.
-
-    To within 3 % for N from a thousandth to 10⁸, by operations that every machine rounds alike. A rational function of √N, written in
-    √(visits · per) and `per` so that it takes one division.
-    """
-    root = math.sqrt(visits * per)
-    above = per * (0.40088 * per + 0.11807 * root) + 2.4757e-4 * root * root
-    below = root * (0.038225 * per + 4.9092e-5 * root) + 0.5058 * per * per
-    below = root * (root * below + 0.33127 * per * per * per) + per * per * per * per
-    return visits * per * above / below
-
-
-@kernel
-def worth_of(ratio: float, visits: float) -> float:
-    """The square of what it is worth to try what has a variance of `ratio`, both in units of the noise of a rating."""
-    q = worth(visits * ratio, ratio + LOOKS)
-    return ratio * q * q
-
-
-@kernel
-def bonus(square: float, lacking: float) -> float:
-    """The square root of `square`, but less than what is lacking to the top."""
-    limit = lacking * lacking
-    return math.sqrt(square * limit / (square + limit)) if lacking > 0.0 and square > 0.0 else 0.0
-
-
-@kernel
 def describe_stranger(state: State, moments: Vector) -> None:
     """What is believed of an item nobody has rated: what is believed of the population."""
     rank = state.item_variance.size - 1
@@ -345,8 +316,8 @@ def learn_rating(
     count_rating(state, user, reward)
     if state.item_moments[item, row_start(state.item_variance.size) - 1] == 0.0:
         meet_item(state, scratch.room, item, random)
-    add_rating(state, scratch.room, user, item, reward)
-    refit_user(state, scratch.room, user)
-    refit_item(state, scratch.room, item)
+    if add_rating(state, scratch.room, user, item, reward):
+        refit_user(state, scratch.room, user)
+        refit_item(state, scratch.room, item)
     learn_population(state, settings.refreshes)
     refresh(state, scratch.room, settings.refreshes)

@@ -11,6 +11,7 @@ from albatross.policies.alb import ALB
 from benchmarks import numpy_alb
 from benchmarks.literal_alb import LiteralALB
 from benchmarks.numpy_alb import NumpyALB
+from benchmarks.told_logged import estimate_offsets, others_said
 
 N_STEPS = 300
 
@@ -53,3 +54,16 @@ def test_a_yardstick_is_the_policy(
         yardstick.update(user, item, reward)
         assert yardstick.user_factors == pytest.approx(agent.state.user_factors, rel=1e-8, abs=1e-8), f"users at step {step}"
         assert yardstick.item_factors == pytest.approx(agent.state.item_factors, rel=1e-8, abs=1e-8), f"items at step {step}"
+
+
+def test_whoever_is_told_the_offsets_is_told_the_truth() -> None:
+    random = np.random.default_rng(2)
+    users, items = np.divmod(np.flatnonzero(random.random(300 * 200) < 0.3), 200)
+    user_parts, item_parts = 1.5 * random.standard_normal(300), 0.7 * random.standard_normal(200)
+    ratings = 4.0 + user_parts[users] + item_parts[items] + 2.0 * random.standard_normal(users.size)
+    offsets, found = estimate_offsets(users, items.astype(np.int32), ratings)
+    assert (offsets.items, offsets.users, offsets.residual) == pytest.approx((0.7**2, 1.5**2, 4.0), rel=0.25)
+    others = others_said(users, items.astype(np.int32), ratings, offsets, found)
+    assert np.corrcoef(others, item_parts[items])[0, 1] > 0.9
+    # Not a word of the user's own rating: what is left of it after the others has the noise that others do not know.
+    assert abs(np.corrcoef(others - item_parts[items], ratings - 4.0 - user_parts[users] - item_parts[items])[0, 1]) < 0.05

@@ -167,4 +167,4 @@ def _with_interval(values: Sequence[float], digits: int) -> str:
 
 
 def said(estimate: Estimate, digits: int) -> str:
-    return f"{estimate.mean:,.{digits}f} [{estimate.low:,.{digits}f}, {estimate.high:,.{digits}f}]"
+    return f"{estimate.mean:z,.{digits}f} [{estimate.low:z,.{digits}f}, {estimate.high:z,.{digits}f}]"

@@ -39,7 +39,7 @@ FADING = 0.999
 """What a second rating counts for after the next one: the model they judge improves."""
 EXACT = 0.003
 """Where repeated ratings differ by less than this part of the variance of all ratings, they count as the same."""
-EXACT_GUESS, EXACT_REPEATS = 0.02, 3.0
+EXACT_GUESS, EXACT_REPEATS = 0.02, 1.0
 """How much they are taken to differ before any were seen, and how many repeats that is worth."""
 NEWS = 0.05
 """A rating that only says again what the user said before, and weighs less than this, refits nobody."""

@@ -48,7 +48,9 @@ STRANGER_CAUTION = 4.0
 """By how many standard errors the variance of item offsets is raised for items nobody has rated: it is the mean over those that were."""
 COMING_VISITS = 3.0
 """How often users are expected to come back at least; beyond that, as often as they came so far."""
-ONLY_ONCE = 0.8
+LASTING = 5.0
+"""So many times as many ratings as there were are expected to gain from what is learned of an item: who stops looking too soon is stuck."""
+ONLY_ONCE = 0.85
 """Which part of what an item is worth to all is gone where every user finds out alone."""
 
 
@@ -75,11 +77,11 @@ class MeanField(Policy):
         w(v, s², N) = √v q(N v / (v + 0.8 s²))
 
     (with 0.4 for 0.8 it would be Gittins' index, to within 13 %, while fewer ratings are made than visits to come). What is learned of a
-    user or a pair serves that user, N_u = 3 + t / n, n the users met; what is learned of an item serves all of them, N_t = t + 3 n, though
-    only once each if pairs have a part of their own:
+    user or a pair serves that user, N_u = 3 + t / n, n the users met; what is learned of an item serves all of them, N_t = 5 t + 3 n,
+    though only once each if pairs have a part of their own:
 
         score = mean + e / √(1 + (e / (top − mean))²)
-        e² = (1 − ρ_n) (w(τ², σ², N_u)² + 4 w(v_u, s², N_u)² + (1 − 0.8 ρ) w(v_i, s², N_t)²)
+        e² = (1 − ρ_n) (w(τ², σ², N_u)² + 4 w(v_u, s², N_u)² + (1 − 0.85 ρ) w(v_i, s², N_t)²)
 
     v_u is the variance of m_ui for what the user may be, given the item as believed, and v_i the other way round: what is known of neither
     their rating cannot teach. Items nobody has rated are thought to differ more than the others seem to, the fewer these are. No score
@@ -257,7 +259,7 @@ def value_items(state: State, settings: Settings, scratch: Scratch, n_candidates
         strange_second += weights[position] * scratch.stranger[position]
     noise, origin, share = figures[NOISE], figures[ORIGIN], figures[SHARE]
     ratings, users = float(state.counts[RATINGS]), float(state.counts[USERS])
-    for_user, for_all = COMING_VISITS + ratings / users, COMING_VISITS * users + ratings
+    for_user, for_all = COMING_VISITS + ratings / users, COMING_VISITS * users + LASTING * ratings
     optimism = settings.optimism * settings.optimism
     own, inverse_noise = figures[MEMORY], 1.0 / noise
     own_part = optimism * noise * own * worth(for_user * own, own + LOOKS * (1.0 - own)) ** 2

@@ -43,7 +43,8 @@ from albatross.kernels.pairs import NOTHING, Pairs, no_pairs
 from albatross.kernels.scoring import project_lanes, score_lanes
 
 USER_CAUTION = 4.0
-"""By how much the variance of a user's part is raised: beliefs that take users and items to be independent are too sure of themselves."""
+"""By how many times itself a user's part is raised where vectors, not noise, make the ratings: beliefs that take users and items to be
+independent are then too sure of themselves."""
 STRANGER_CAUTION = 4.0
 """By how many standard errors the variance of item offsets is raised for items nobody has rated: it is the mean over those that were."""
 COMING_VISITS = 3.0
@@ -65,10 +66,10 @@ class MeanField(Policy):
         (a_u, o_u) ~ N(m, s² G⁻¹),    G = s² D⁻¹ + Σ w E[x xᵀ],    m = G⁻¹ Σ w (E[x] (y − g) − E[x o_i]),    x = (b_i, 1),
 
     and the same for items with x = (a_u, 1): ridge regression, but a partner's covariance counts as ridge too. Every rating refits its user
-    and its item and a few others by turns, so that nobody's vector goes stale. The population is learned on the way: D as Σ E[a]² over all
-    met, by how many of them ratings have determined, Σ (1 − var(a) / D), which also settles how many coordinates are used; the mean item
-    offset; σ² from repeated ratings; ρ from how well a pair's first rating foretells the second one beyond the model, and 1 where repeats
-    are exact; s² from both.
+    and its item, unless it only says again what is known, and a few others by turns, so that nobody's vector goes stale. The population is
+    learned on the way: D as Σ E[a]² over all met, by how many of them ratings have determined, Σ (1 − var(a) / D), which also settles how
+    many coordinates are used; the mean item offset; σ² from repeated ratings; ρ from how well a pair's first rating foretells the second
+    one beyond the model, and 1 where repeats are exact; s² from both.
 
     Of an item the user has rated n times it expects m_ui + ρ_n (y_ui − m_ui), ρ_n = τ² / (τ² + σ² / n), of others m_ui = E of the model.
     To try a pair costs what it lacks now and gains at each of N later visits if it turns out better. If one rating told all, that would
@@ -81,11 +82,12 @@ class MeanField(Policy):
     though only once each if pairs have a part of their own:
 
         score = mean + e / √(1 + (e / (top − mean))²)
-        e² = (1 − ρ_n) (w(τ², σ², N_u)² + 4 w(v_u, s², N_u)² + (1 − 0.85 ρ) w(v_i, s², N_t)²)
+        e² = (1 − ρ_n) (w(τ², σ², N_u)² + (1 + 4 c) w(v_u, s², N_u)² + (1 − 0.85 ρ) w(v_i, s², N_t)²)
 
     v_u is the variance of m_ui for what the user may be, given the item as believed, and v_i the other way round: what is known of neither
-    their rating cannot teach. Items nobody has rated are thought to differ more than the others seem to, the fewer these are. No score
-    passes the top of the scale: who has found it looks no further.
+    their rating cannot teach. c is how much of the ratings vectors make, c = d / (d + s²), d the prior variance of ⟨a, b⟩: where it is
+    much, who believes users and items to be independent is too sure. Items nobody has rated are thought to differ more than the others
+    seem to, the fewer these are. No score passes the top of the scale: who has found it looks no further.
 
     Symbols: rank k; `top` the top of the scale, if none is given the largest rating seen; `refreshes` how many other users and items a
     rating may refit at most; `memory` and `optimism` are there to be switched off.
@@ -263,7 +265,11 @@ def value_items(state: State, settings: Settings, scratch: Scratch, n_candidates
     optimism = settings.optimism * settings.optimism
     own, inverse_noise = figures[MEMORY], 1.0 / noise
     own_part = optimism * noise * own * worth(for_user * own, own + LOOKS * (1.0 - own)) ** 2
-    user_part, item_part = optimism * noise * USER_CAUTION, optimism * noise * (1.0 - ONLY_ONCE * share)
+    said = 0.0
+    for a in range(size - 1):
+        said += state.user_variance[a] * state.item_variance[a]
+    user_part = optimism * noise * (1.0 + USER_CAUTION * said / (said + noise))
+    item_part = optimism * noise * (1.0 - ONLY_ONCE * share)
     top = figures[LARGEST] if math.isinf(settings.top) else settings.top
     for position in range(n_candidates):
         strange = widths[position] < 0.0

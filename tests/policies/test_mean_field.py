@@ -6,7 +6,9 @@ import pytest
 from albatross import Agent, simulate
 from albatross.checks.worlds import Checkerboard
 from albatross.environments.synthetic import Gaussian
+from albatross.kernels.gittins import worth_of
 from albatross.kernels.mean_field import (
+    CENTER,
     ITEMS,
     LARGEST,
     MEAN,
@@ -172,6 +174,50 @@ def test_who_has_found_the_top_looks_no_further() -> None:
         choice = agent.select(0, [5, 13, 14, 15, 16, 17, 18, 19])
         assert choice.item == 5
         agent.update(0, 5, 5.0)
+
+
+def unpacked(moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and covariance of (vector, 1, offset)."""
+    square = np.zeros((4, 4))
+    square[np.tril_indices(4)] = moments
+    square += np.tril(square, -1).T
+    return square[2], square - np.outer(square[2], square[2])
+
+
+def test_scores_are_those_of_the_docstring() -> None:
+    """Rank 2: items rated by others, two that nobody has rated, and what the user has rated left out; all from what is kept."""
+    agent, users, items, rewards = taught(MeanField(rank=2, top=12.0))
+    state, figures, user = agent.state, agent.state.figures, 4
+    noise, share, own, origin = figures[NOISE], figures[SHARE], figures[MEMORY], figures[ORIGIN]
+    gram, right = np.diag(noise / state.user_variance), np.zeros(3)
+    rated = np.unique(items[users == user])
+    for item in rated:
+        ratings = rewards[(users == user) & (items == item)]
+        mean, covariance = unpacked(state.item_moments[item])
+        regressor = mean[:3]
+        weight = pair_weight(share, ratings.size)
+        gram += weight * (np.outer(regressor, regressor) + covariance[:3, :3])
+        right += weight * (regressor * (ratings.mean() - origin - mean[3]) - covariance[:3, 3])
+    believed, covariance_of_user = np.linalg.solve(gram, right), noise * np.linalg.inv(gram)
+    whom = np.array([*believed[:2], believed[2], 1.0])  # against (vector, 1, offset) of an item
+    t, n = state.counts[RATINGS], state.counts[USERS]
+    vectors = (state.user_variance[:2] * state.item_variance[:2]).sum()
+    agent.select(user)
+    others = [item for item in range(14) if item not in rated]
+    assert {12, 13} < set(others)
+    for item in others:
+        mean, covariance = unpacked(state.item_moments[item])
+        if item >= 12:
+            caution = 1.0 + 4.0 * np.sqrt(2.0 / (1.0 + state.counts[ITEMS]))
+            mean = np.array([0.0, 0.0, 1.0, figures[CENTER]])
+            covariance = np.diag([*state.item_variance[:2], 0.0, caution * state.item_variance[2]])
+        of_user, of_item = mean[:3] @ covariance_of_user @ mean[:3], whom @ covariance @ whom
+        square = (1.0 - own) * noise * worth_of(own / (1.0 - own), 3.0 + t / n)
+        square += (1.0 + 4.0 * vectors / (vectors + noise)) * noise * worth_of(of_user / noise, 3.0 + t / n)
+        square += (1.0 - 0.85 * share) * noise * worth_of(of_item / noise, 5.0 * t + 3.0 * n)
+        expected = origin + whom @ mean
+        assert agent.slate.means[item] == pytest.approx(expected, rel=1e-9)
+        assert agent.slate.scores[item] == pytest.approx(expected + np.sqrt(square / (1.0 + square / (12.0 - expected) ** 2)), rel=1e-9)
 
 
 def test_candidates_have_the_scores_they_have_in_the_catalogue() -> None:

@@ -20,7 +20,8 @@ from albatross.core.errors import InvalidInput
 from albatross.environments import create
 from albatross.environments.world import reaction
 from albatross.kernels.gittins import worth
-from benchmarks.told_logged import COMING_VISITS, HORIZON, Array, Visits, compiled, told_others, told_variances, visits_of
+from albatross.policies.mean_field import COMING_VISITS
+from benchmarks.told_logged import HORIZON, Array, Visits, compiled, told_others, told_variances, visits_of
 
 STEPS = np.array([5_000, 10_000, 25_000])
 OPTIMISMS = (0.5, 0.7, 1.0, 1.4)
@@ -87,7 +88,7 @@ def told_vectors(name: str, of_users: bool) -> Bandit:
         means = world.user_factors @ world.item_factors.T
         noise = noise_of(world, means)
         prior, covariance = others.mean(axis=0), np.cov(others.T)
-        return np.asarray(live_with_one_side(world, means, told, of_users, prior, covariance, noise, optimism, visits_of(world, seed)))
+        return live_with_one_side(world, means, told, of_users, prior, covariance, noise, optimism, visits_of(world, seed))
 
     return live
 
@@ -101,7 +102,7 @@ def told_prior(name: str) -> Bandit:
         prior, variance = np.array([means.mean()]), np.array([[means.mean(axis=0).var()]])
         noise = float((means - means.mean(axis=0)).var()) + noise_of(world, means)
         alike = np.ones((means.shape[0], 1))
-        return np.asarray(live_with_one_side(world, means, alike, True, prior, variance, noise, optimism, visits_of(world, seed)))
+        return live_with_one_side(world, means, alike, True, prior, variance, noise, optimism, visits_of(world, seed))
 
     return live
 

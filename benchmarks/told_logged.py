@@ -3,7 +3,6 @@
 A rating is taken to be a mean, a part of the item, a part of the user and a rest.
 """
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,10 +14,10 @@ from albatross.core.environment import World
 from albatross.core.streams import stream
 from albatross.environments import create
 from albatross.environments.world import arrivals, reaction_draws
-from albatross.kernels.gittins import worth
+from albatross.kernels.gittins import bonus, worth
+from albatross.policies.mean_field import COMING_VISITS
 
 HORIZON = 25_000
-COMING_VISITS = 3.0
 ROUNDS = 300
 """Of expectation maximization."""
 PATIENCE = 25
@@ -80,8 +79,8 @@ def others_said(users: NDArray[np.int64], items: NDArray[np.int32], ratings: Arr
 @compiled
 def hoped(expected: float, deviation: float, visits: float, top: float, optimism: float) -> float:
     """What is expected and what it is worth to look, short of the top."""
-    hope, lacking = optimism * deviation * worth(visits, 1.0), max(top - expected, 1e-9)
-    return expected + hope / math.sqrt(1.0 + (hope / lacking) ** 2)
+    hope = optimism * deviation * worth(visits, 1.0)
+    return expected + bonus(hope * hope, top - expected)
 
 
 @compiled

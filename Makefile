@@ -7,7 +7,7 @@ READY := .venv/.ready
 ALBATROSS_DATA ?= $(if $(wildcard ../shared/data),$(abspath ../shared/data))
 export ALBATROSS_DATA
 
-.PHONY: demo test lint bench bench-all bench-service chaos peers clean
+.PHONY: demo test lint bench bench-all bench-service chaos soak peers clean
 
 demo: $(READY)  ## the main job on a world nobody has rated yet
 	$(BIN)/albatross demo
@@ -31,9 +31,13 @@ bench-service: $(READY)  ## recommendations and durable feedbacks a second, and 
 	$(BIN)/python -m benchmarks.service
 
 chaos: $(READY)  ## what the tests of the service do, in full: 2,000 kills, 10,000 hostile bodies, 10,000 damaged snapshots
-	$(BIN)/python -m benchmarks.chaos 2000
-	$(BIN)/python -m benchmarks.hostile 10000
-	$(BIN)/python -m benchmarks.damage 10000 100000
+	PYTHONPATH=tests:. $(BIN)/python -m faults.chaos 2000
+	PYTHONPATH=tests:. $(BIN)/python -m faults.hostile 10000
+	PYTHONPATH=tests:. $(BIN)/python -m faults.damage 10000 100000
+
+soak: $(READY)  ## ten minutes of honest clients among hostile ones, and ten times more requests than can be answered
+	PYTHONPATH=tests:. $(BIN)/python -m faults.overload
+	PYTHONPATH=tests:. $(BIN)/python -m faults.soak 600
 
 peers: $(READY)  ## other libraries on the same ratings, in an environment of their own
 	$(BIN)/python -m benchmarks.peers .venv-peers

@@ -18,7 +18,7 @@ LEAST_EVENTS = 100_000
 OPEN = """
 import json, sys, time
 began = time.perf_counter()
-from albatross.service.engine import Engine
+from albatross.service.engine.engine import Engine
 engine = Engine(sys.argv[1])
 imported = time.perf_counter()
 engine.wait_ready()

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from albatross.core.agent import Agent, Choice
 from albatross.core.recording import Recording
+from albatross.core.version import VERSION
 from albatross.simulation.trial import simulate
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from albatross.service.recommender import Recommender
 
 __all__ = ["Agent", "Choice", "Client", "Recommender", "Recording", "simulate"]
-__version__ = "0.1.0"
+__version__ = VERSION
 
 _LATER = {"Client": "albatross.service.client", "Recommender": "albatross.service.recommender"}
 """What is imported only when it is used: research needs nothing of the service."""

@@ -12,6 +12,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
+TEXT = re.compile(r"\S+ \[\w+ *\] (?P<event>\S+(?: \S+)*?)(?: {2,}(?P<fields>.*))?$")
+FIELD = re.compile(r"(\w+)=(\S+)")
+"""A line of the log for people."""
+
 
 class Reply(NamedTuple):
     status: int
@@ -26,11 +30,13 @@ class Reply(NamedTuple):
 class Live:
     """`albatross serve` in a process of its own. Its log is read line by line, which is how the tests wait without sleeping."""
 
-    def __init__(self, folder: Path, *options: str, scale: str | None = "1..5", port: int = 0, before: str = "") -> None:
-        """`before`: Python to run first in the process, such as what lets a disk fail."""
+    def __init__(
+        self, folder: Path, *options: str, scale: str | None = "1..5", port: int = 0, before: str = "", form: str = "json"
+    ) -> None:
+        """`before`: Python to run first in the process, such as what lets a disk fail. `form`: of the log."""
         command = [sys.executable, "-c", f"{before}\nimport sys, albatross.cli; sys.exit(albatross.cli.main())"]
         scales = [] if scale is None else [f"--scale={scale}"]
-        arguments = ["serve", str(folder), *scales, "--port", str(port), "--log", "json", *options]
+        arguments = ["serve", str(folder), *scales, "--port", str(port), "--log", form, *options]
         self.log: list[dict[str, Any]] = []
         self.lines: list[str] = []
         self._told = threading.Condition()
@@ -50,6 +56,8 @@ class Live:
                 self.lines.append(line)
                 if line.startswith("{"):
                     self.log.append(json.loads(line))
+                elif told := TEXT.match(line):
+                    self.log.append({"event": told["event"], **dict(FIELD.findall(told["fields"] or ""))})
                 self._told.notify_all()
         self.process.stderr.close()
         with self._told:

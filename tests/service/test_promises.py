@@ -9,13 +9,16 @@ import numpy as np
 import pytest
 
 from albatross import Recommender
+from albatross.cli import main
 from albatross.core.errors import InvalidInput
 from albatross.policies.alb import ALB
-from albatross.service import snapshot
-from albatross.service.engine import Engine, Options
-from albatross.service.log import LOG
-from albatross.service.messages import AskVersion, EventReused, Feedback, Recommend, TakeSnapshot
-from albatross.service.wal import DamagedJournal
+from albatross.service.api.errors import EventReused
+from albatross.service.api.requests import AskVersion, Feedback, Recommend, TakeSnapshot
+from albatross.service.engine.engine import Engine
+from albatross.service.engine.options import Options
+from albatross.service.storage import snapshots
+from albatross.service.storage.folder import LOG
+from albatross.service.storage.store import DamagedLog
 
 OPTIONS = Options(scale=(1, 5), policy=ALB(rank=2), snapshot_every=0)
 WRITER = """
@@ -115,13 +118,13 @@ def test_3_a_recommendation_after_a_feedback_knows_it(tmp_path: Path) -> None:
 def test_4_one_total_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers without gaps, in the order of acknowledgement, even if the clock runs backwards."""
     times = iter(range(10_000, 0, -1))
-    monkeypatch.setattr("albatross.service.batch.time.time", lambda: float(next(times)))
+    monkeypatch.setattr("albatross.service.engine.group.time.time", lambda: float(next(times)))
     with Engine(tmp_path / "shop", OPTIONS) as engine:
         engine.wait_ready()
         seqs = [engine.ask(Feedback(f"event{number}", 3, user="ann", item="tea")).seq for number in range(10)]
         assert seqs == list(range(3, 13))  # after the genesis and the item
         before = state_id(engine)
-    snapshot.remove_all(tmp_path / "shop")
+    snapshots.remove_all(tmp_path / "shop")
     with Engine(tmp_path / "shop") as engine:
         engine.wait_ready()
         assert state_id(engine) == before
@@ -153,7 +156,7 @@ def test_6_a_restart_needs_no_snapshot(tmp_path: Path) -> None:
         expected, shown = state_id(engine), engine.ask(Recommend("user2", request_id="r"))
     for remove in (False, True):
         if remove:
-            snapshot.remove_all(tmp_path / "shop")
+            snapshots.remove_all(tmp_path / "shop")
         with Engine(tmp_path / "shop", OPTIONS) as engine:
             engine.wait_ready()
             assert state_id(engine) == expected
@@ -171,7 +174,7 @@ def test_6_damage_in_the_middle_is_refused_with_its_place(tmp_path: Path) -> Non
     log = tmp_path / "shop" / LOG
     content = log.read_bytes()
     random = np.random.default_rng(0)
-    snapshot.remove_all(tmp_path / "shop")
+    snapshots.remove_all(tmp_path / "shop")
     middle = content.index(b'"event9"')
     complaints: dict[int, str] = {}
     for position in [middle, *random.integers(100, len(content), 60).tolist()]:
@@ -184,26 +187,32 @@ def test_6_damage_in_the_middle_is_refused_with_its_place(tmp_path: Path) -> Non
                 assert state_id(engine) == expected
         except InvalidInput as refusal:
             complaints[position] = str(refusal)
-        snapshot.remove_all(tmp_path / "shop")
+        snapshots.remove_all(tmp_path / "shop")
     assert "damaged at event 18" in complaints[middle]  # the genesis, seven items, and the tenth rating
     assert len(complaints) > 5
     assert all("damaged" in complaint for complaint in complaints.values()), complaints
 
 
 def test_6_damage_in_the_journal_is_refused(tmp_path: Path) -> None:
-    """SQLite would silently drop what stands behind a damaged frame, although it was acknowledged."""
+    """SQLite would silently drop what stands behind a damaged frame, or is torn off, although it was acknowledged."""
     folder = tmp_path / "shop"
     subprocess.run([sys.executable, "-c", WRITER, str(folder), "commit"], capture_output=True, check=False)
     journal = folder / f"{LOG}-wal"
     content = journal.read_bytes()
-    damaged = bytearray(content)
-    damaged[len(content) // 2] ^= 1
-    journal.write_bytes(damaged)
-    with pytest.raises(DamagedJournal, match="damaged at frame"):
-        Engine(folder)
-    journal.write_bytes(content[:-100])  # torn at the end: the last transaction was being written
+    frames = [32 + 4120 * number for number in range((len(content) - 32) // 4120)]
+    flips = [bytes([*content[:at], content[at] ^ 1, *content[at + 1 :]]) for at in (len(content) // 2, frames[-2] + 100, frames[-1] + 100)]
+    for journal_left in (*flips, content[:-100], content[: len(content) // 2], bytes(len(content)), b"", None):
+        if journal_left is None:
+            journal.unlink()
+        else:
+            journal.write_bytes(journal_left)
+        for command in (["verify"], ["export", str(tmp_path / "events.jsonl")], ["doctor"]):
+            assert main([command[0], str(folder), *command[1:]]) == 2
+        with pytest.raises(DamagedLog, match="were acknowledged"):
+            Engine(folder)
+    journal.write_bytes(content)
     with Recommender(folder) as shop:
-        assert shop.version().ratings == 19
+        assert shop.version().ratings == 20
 
 
 def test_7_verify_rebuilds_the_same_state_in_another_process(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from albatross.core.errors import InvalidInput
 
 REFUSED, INTERRUPTED = 2, 130
 """Exit codes: what was asked for is not possible; the interrupt key."""
-SERVE = ("httptools", "litestar", "msgspec", "prometheus_client", "structlog", "uvicorn", "uvloop")
+SERVE = ("httptools", "msgspec", "prometheus_client", "structlog", "uvicorn")
 """What only the service needs."""
 
 app = App(
@@ -34,6 +34,8 @@ app.command("albatross.cli.export:export", name="export", help="Write the events
 app.command("albatross.cli.verify:verify", name="verify", help="Rebuild the model of a folder from its log alone, bit for bit.")
 app.command("albatross.cli.replay:replay", name="replay", help="Build a new folder from a log under another policy: a warm start.")
 app.command("albatross.cli.snapshot:snapshot", name="snapshot", help="Write the model of a folder beside its log.")
+app.command("albatross.cli.backup:backup", name="backup", help="Copy a folder to a new one, while it serves, and verify the copy.")
+app.command("albatross.cli.restore:restore", name="restore", help="Make a folder from a backup.")
 app.command("albatross.cli.forget:forget", name="forget", help="Erase a user, and rebuild the model as if they had never come.")
 app.command("albatross.cli.doctor:doctor", name="doctor", help="Is this folder, and this machine, fit to serve?")
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from albatross.cli.folder import opened_log, watched
-from albatross.service.transfer import export_events
+from albatross.service.tools.exporting import export_events
 
 
 def export(folder: Path, to: Path) -> None:
@@ -12,10 +12,10 @@ def export(folder: Path, to: Path) -> None:
     Parameters
     ----------
     folder
-        A folder of the service, which must not be running.
+        A folder of the service, running or not.
     to
         The file to write: .jsonl, one object per event, or .parquet, one row per event.
     """
-    with opened_log(folder) as (store, _), watched(store.head.seq) as progress:
-        count = export_events(store, to, progress)
+    with opened_log(folder) as (log, _), watched(log.head.seq) as progress:
+        count = export_events(log, to, progress)
     print(f"{to}: {count:,} events")

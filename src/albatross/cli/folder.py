@@ -1,45 +1,33 @@
-"""A folder of the service, opened by a command that is not the service."""
+"""A folder of the service, opened for a command."""
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from albatross.cli.comparison import progress_bar
-from albatross.core.errors import InvalidInput
-from albatross.service.engine import Engine, Options
-from albatross.service.events import Genesis
-from albatross.service.log import LOG, FolderLock, SQLiteLog
-from albatross.service.recovery import Progress, genesis_of
-
-
-def check_folder(folder: Path) -> None:
-    if not (folder / LOG).is_file():
-        raise InvalidInput(f"{folder} is no folder of the service; accepted: one that albatross serve or Recommender made")
+from albatross.cli.progress import progress_bar
+from albatross.service.engine.engine import Engine
+from albatross.service.engine.options import Options
+from albatross.service.storage.events import Genesis
+from albatross.service.storage.log import LogReader
+from albatross.service.storage.migration import check_folder, reading_log
+from albatross.service.storage.reading import Progress, read_genesis
 
 
 @contextmanager
-def opened_log(folder: Path) -> Iterator[tuple[SQLiteLog, Genesis]]:
-    """The log of a folder and its first event, with every other process kept off."""
-    check_folder(folder)
-    lock = FolderLock(folder)
-    try:
-        store = SQLiteLog(folder)
-        try:
-            yield store, genesis_of(store, Options(), str(folder))
-        finally:
-            store.close()
-    finally:
-        lock.release()
+def opened_log(folder: Path) -> Iterator[tuple[LogReader, Genesis]]:
+    """The log of a folder as it is now, and its first event. The folder may be served meanwhile."""
+    with reading_log(folder) as log:
+        yield log, read_genesis(log, str(folder))
 
 
 @contextmanager
-def opened_engine(folder: Path, options: Options | None = None) -> Iterator[Engine]:
-    """An engine that is ready."""
-    with Engine(folder, options) as engine:
+def opened_engine(folder: Path, options: Options | None = None, existing: bool = False) -> Iterator[Engine]:
+    """An engine that is ready, with every other process kept off. `existing`: refuse a folder that is not there."""
+    if existing:
+        check_folder(folder)
+    with Engine(folder, options, on_complaint=lambda complaint: print(f"albatross: {complaint}", file=sys.stderr)) as engine:
         engine.wait_ready()
-        for complaint in engine.complaints:
-            print(f"albatross: {complaint}", file=sys.stderr)
         yield engine
 
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from albatross.cli.folder import check_folder, opened_engine
-from albatross.service.messages import ForgetUser
+from albatross.cli.folder import opened_engine
+from albatross.service.api.requests import ForgetUser
 
 
 def forget(folder: Path, user: str) -> None:
@@ -16,7 +16,6 @@ def forget(folder: Path, user: str) -> None:
     user
         Who to forget.
     """
-    check_folder(folder)
-    with opened_engine(folder) as engine:
+    with opened_engine(folder, existing=True) as engine:
         forgotten = engine.ask(ForgetUser(user))
     print(f"{forgotten.events:,} events of {user!r} were erased; event {forgotten.seq:,} says so, without the name")

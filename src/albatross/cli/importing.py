@@ -7,12 +7,12 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from albatross.cli.arguments import parse_policy, parse_scale
-from albatross.cli.comparison import progress_bar
 from albatross.cli.folder import opened_engine
+from albatross.cli.progress import progress_bar
 from albatross.core.errors import InvalidInput
 from albatross.datasets.tabular import read_rows
-from albatross.service.engine import Options
-from albatross.service.transfer import content_name, import_rows
+from albatross.service.engine.options import Options
+from albatross.service.tools.importing import import_rows
 
 MOST_COMPLAINTS = 20
 """Bad rows that are shown, at most."""
@@ -28,9 +28,11 @@ def import_ratings(
     user_column: str = "user",
     item_column: str = "item",
     rating_column: str = "rating",
+    source: str | None = None,
 ) -> None:
     """Bring ratings of the past into a folder, in the order of the file. An import that was interrupted is simply done again.
 
+    A row is known by the source and its content: of a file that was edited, only the rows that are new are applied.
     Rows that cannot be accepted are shown with their line, and the others are brought in; the exit code then is 2.
 
     Example: albatross import shop.albatross ratings.csv --scale 1..5
@@ -53,6 +55,8 @@ def import_ratings(
         The column that names the item.
     rating_column
         The column that holds the rating.
+    source
+        What to know the rows by; if not given, the name of the file. The same row of another source is another rating.
     """
     columns = (user_column, item_column, rating_column)
     total = sum(1 for _ in read_rows(file, *columns))
@@ -60,7 +64,7 @@ def import_ratings(
         policy=None if policy is None else parse_policy(policy), scale=None if scale is None else parse_scale(scale), snapshot_every=0
     )
     with opened_engine(folder, options) as engine, progress_bar(total, "rows") as progress:
-        result = import_rows(engine, read_rows(file, *columns), content_name(file), progress)
+        result = import_rows(engine, read_rows(file, *columns), file.name if source is None else source, progress)
     for line, reason in result.refused[:MOST_COMPLAINTS]:
         print(f"albatross: {file}, line {line}: {reason}", file=sys.stderr)
     print(f"{folder}: {result.applied:,} ratings are new, {result.known:,} were there already, {len(result.refused):,} rows were refused")

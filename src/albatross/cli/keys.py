@@ -1,5 +1,7 @@
 """`albatross keys`: who may ask a service what."""
 
+import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -10,13 +12,16 @@ from rich.table import Table
 from rich.text import Text
 
 from albatross.core.errors import InvalidInput
-from albatross.service.keys import Keys
+from albatross.service.http.keys import OVERLAP, Keys
 
-keys = App(name="keys", help="Who may ask a service what: create, list, revoke.", help_format="plaintext")
+WIDE = 1_000
+"""Columns: no cell of a list that programs may read is cut or folded."""
+
+keys = App(name="keys", help="Who may ask a service what: create, list, revoke, rotate.", help_format="plaintext")
 
 
 @keys.command
-def create(folder: Path, *, scope: Annotated[list[str], Parameter(negative=())], note: str = "") -> None:
+def create(folder: Path, *, scope: Annotated[list[str], Parameter(negative=())], note: str = "", expires: str | None = None) -> None:
     """Make a key and print it. This is the only time that it can be seen: only a hash of it is kept.
 
     A running service knows it at once, and from the first key on answers nobody without one.
@@ -30,9 +35,12 @@ def create(folder: Path, *, scope: Annotated[list[str], Parameter(negative=())],
         several times. No scope includes another.
     note
         What the key is for.
+    expires
+        When it ends: a time from now as 30d, 12h or 45m, or a day as 2026-12-31 (until the end of it, UTC). Never if not given.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    print(Keys(folder).create(scope, note))
+    end = None if expires is None else _end(expires)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    print(Keys(folder).create(scope, note, end))
 
 
 @keys.command(name="list")
@@ -45,11 +53,13 @@ def show(folder: Path) -> None:
         The folder of the service.
     """
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    for heading in ("name", "scopes", "made", "note"):
-        table.add_column(heading)
+    for heading in ("name", "scopes", "made", "expires", "note"):
+        table.add_column(heading, no_wrap=True)
+    now = datetime.now(UTC)
     for key in _existing(folder):
-        table.add_row(*(Text(cell) for cell in (key.name, " ".join(key.scopes), key.made, key.note)))
-    Console(highlight=False, soft_wrap=True).print(table)
+        end = "never" if key.expires is None else f"{key.expires}{' (over)' if key.expired(now) else ''}"
+        table.add_row(*(Text(cell) for cell in (key.name, " ".join(key.scopes), key.made, end, key.note)))
+    Console(highlight=False, soft_wrap=True, width=WIDE).print(table)
 
 
 @keys.command
@@ -64,6 +74,39 @@ def revoke(folder: Path, name: str) -> None:
         Name of the key, the part between the underscores; see: albatross keys list.
     """
     _existing(folder).revoke(name)
+
+
+@keys.command
+def rotate(folder: Path, name: str, *, overlap: str | None = None) -> None:
+    """Make a key that allows the same as another and print it. The other one still works for a while.
+
+    Parameters
+    ----------
+    folder
+        The folder of the service.
+    name
+        Name of the key to replace; see: albatross keys list.
+    overlap
+        How long both work, as 1d, 12h or 45m; 0m ends the old one at once. A day if not given.
+    """
+    print(_existing(folder).rotate(name, OVERLAP if overlap is None else _span("--overlap", overlap)))
+
+
+def _end(given: str) -> datetime:
+    """A point in time, from a day or a span."""
+    if re.fullmatch(r"\d{4}-\d{2}-\d{2}", given):
+        try:
+            return datetime.fromisoformat(given).replace(tzinfo=UTC) + timedelta(days=1)
+        except ValueError as error:
+            raise InvalidInput(f"--expires is {given!r}, which is no day; accepted: a day such as 2026-12-31") from error
+    return datetime.now(UTC) + _span("--expires", given)
+
+
+def _span(option: str, given: str) -> timedelta:
+    found = re.fullmatch(r"(\d{1,5})([dhm])", given)
+    if found is None:
+        raise InvalidInput(f"{option} is {given!r}; accepted: a number of days, hours or minutes, as 30d, 12h or 45m")
+    return timedelta(**{{"d": "days", "h": "hours", "m": "minutes"}[found[2]]: int(found[1])})
 
 
 def _existing(folder: Path) -> Keys:

@@ -7,8 +7,8 @@ from cyclopts import Parameter
 
 from albatross.cli.arguments import parse_policy
 from albatross.cli.folder import opened_engine, opened_log, watched
-from albatross.service.inheriting import inherit
-from albatross.service.messages import AskVersion
+from albatross.service.api.requests import AskVersion
+from albatross.service.tools.change_policy import change_policy
 
 
 def replay(
@@ -27,7 +27,7 @@ def replay(
     Parameters
     ----------
     folder
-        A folder of the service, which must not be running. It stays as it is.
+        A folder of the service, running or not. It stays as it is.
     into
         The folder to make.
     policy
@@ -36,8 +36,8 @@ def replay(
         Parameter of the policy, as key=value; may be given several times.
     """
     successor = parse_policy(policy)
-    with opened_log(folder) as (store, genesis), watched(store.head.seq) as progress:
-        inherit(store, genesis, successor, into, progress)
+    with opened_log(folder) as (log, genesis), watched(log.head.seq) as progress:
+        change_policy(log, genesis, successor, into, progress)
     with opened_engine(into) as engine:
         version = engine.ask(AskVersion())
     print(f"{into}: {version.ratings:,} ratings learned by {version.policy}; state id {version.state_id}")

@@ -8,9 +8,10 @@ from cyclopts import Parameter
 
 from albatross.cli.arguments import parse_policy, parse_scale
 from albatross.core.errors import InvalidInput
-from albatross.service.engine import QUEUE, Options
-from albatross.service.server import Address, configure_log
-from albatross.service.server import serve as serve_folder
+from albatross.service.engine.options import QUEUE, Options
+from albatross.service.http.logs import configure_log
+from albatross.service.http.process import Address
+from albatross.service.http.process import serve as serve_folder
 
 
 def serve(
@@ -63,7 +64,7 @@ def serve(
     private_key
         TLS: its private key, a PEM file.
     allow_host
-        A further name under which the service may be called (the Host header); may be given several times.
+        A further name under which the service may be called (the Host header); may be given several times. Needs a key.
     allow_origin
         A further origin whose pages may call the service; may be given several times.
     queue

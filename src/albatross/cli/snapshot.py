@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from albatross.cli.folder import check_folder, opened_engine
-from albatross.service.messages import TakeSnapshot
+from albatross.cli.folder import opened_engine
+from albatross.service.api.requests import TakeSnapshot
 
 
 def snapshot(folder: Path) -> None:
@@ -14,7 +14,6 @@ def snapshot(folder: Path) -> None:
     folder
         A folder of the service, which must not be running.
     """
-    check_folder(folder)
-    with opened_engine(folder) as engine:
+    with opened_engine(folder, existing=True) as engine:
         taken = engine.ask(TakeSnapshot())
     print(f"{taken.path}: event {taken.seq:,}, state id {taken.state_id}")

@@ -4,23 +4,23 @@ from pathlib import Path
 
 from albatross.cli.folder import opened_log, watched
 from albatross.core.errors import InvalidInput
-from albatross.service.verifying import redecide
-from albatross.service.verifying import verify as verify_log
+from albatross.service.tools.verify import redecide
+from albatross.service.tools.verify import verify as verify_log
 
 
 def verify(folder: Path, *, decisions: bool = False) -> None:
-    """Rebuild the model from the log alone, and compare it with every snapshot. Every event, every id and the chain are checked.
+    """Rebuild the model from the log alone, and compare it with every snapshot. Every event, every id, the chain and the mark are checked.
 
     Parameters
     ----------
     folder
-        A folder of the service, which must not be running.
+        A folder of the service, running or not: what it had when the command began.
     decisions
         Also make every decision again, and compare.
     """
-    with opened_log(folder) as (store, genesis):
-        with watched(store.head.seq) as progress:
-            verdict = verify_log(store, folder, genesis, progress)
+    with opened_log(folder) as (log, genesis):
+        with watched(log.head.seq) as progress:
+            verdict = verify_log(log, folder, genesis, progress)
         print(f"{verdict.seq:,} events, {verdict.ratings:,} ratings, {verdict.decisions:,} decisions: every row, id and link is sound")
         print(f"chain    {verdict.chain}")
         print(f"state id {verdict.state_id}")
@@ -31,8 +31,8 @@ def verify(folder: Path, *, decisions: bool = False) -> None:
         if verdict.contradicted:
             raise InvalidInput(f"{folder}: the snapshot at event {verdict.contradicted[0]} does not have the state that the log gives")
         if decisions:
-            with watched(store.head.seq) as progress:
-                again = redecide(store, genesis, progress)
+            with watched(log.head.seq) as progress:
+                again = redecide(log, genesis, progress)
             print(f"{again.same:,} decisions come out the same; {again.unknowable:,} are from before a change and cannot be made again")
             if again.different:
                 raise InvalidInput(f"{folder}: decision {again.different[0]} and {len(again.different) - 1} more come out otherwise")

@@ -3,7 +3,6 @@
 import json
 import math
 import os
-import tempfile
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -15,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from albatross.core.environment import Truth
 from albatross.core.errors import InvalidInput, check_whole
+from albatross.core.files import written_whole
 from albatross.core.memory import check_sizes
 from albatross.core.policy import Policy
 from albatross.core.state import copied_into, flatten, identity, reserve, restored
@@ -148,17 +148,9 @@ class Agent:
             "exploring": self.exploring.bit_generator.state,
             "learning": self.learning.bit_generator.state,
         }
-        target = Path(path)
-        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=target.name, delete=False) as file:
-            try:
-                arrays: dict[str, Any] = dict(flatten(self.state))
-                np.savez(file, manifest=np.array(json.dumps(manifest)), **arrays)
-                file.flush()
-                os.fsync(file.fileno())
-                Path(file.name).replace(target)
-            except BaseException:
-                Path(file.name).unlink()
-                raise
+        arrays: dict[str, Any] = dict(flatten(self.state))
+        with written_whole(Path(path)) as file:
+            np.savez(file, manifest=np.array(json.dumps(manifest)), **arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], policy: Policy, truth: Truth | None = None) -> Self:

@@ -4,34 +4,35 @@ from collections.abc import Iterable
 
 
 class Vocabulary:
-    """Maps outside ids to 0, 1, 2, … in the order in which they were first seen, and back.
+    """Maps outside ids to 0, 1, 2, … in the order in which they were first seen, and back. Change it by `add` only.
 
     >>> people = Vocabulary(["ann", "bob"])
-    >>> people.number("bob"), people.add("eve"), people.name(2), len(people)
-    (1, 2, 'eve', 3)
+    >>> people.number("bob"), people.add("eve"), people.add("bob"), people.name(2), len(people)
+    (1, 2, 1, 'eve', 3)
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
-        self._numbers: dict[str, int] = {}
-        self._names: list[str] = []
+        self.names: list[str] = []
+        self.numbers: dict[str, int] = {}
+        """For loops that have no time for a call."""
         for name in names:
             self.add(name)
 
     def add(self, name: str) -> int:
         """The number of a name, new or known."""
-        number = self._numbers.setdefault(name, len(self._names))
-        if number == len(self._names):
-            self._names.append(name)
+        number = self.numbers.setdefault(name, len(self.names))
+        if number == len(self.names):
+            self.names.append(name)
         return number
 
     def number(self, name: str) -> int:
-        return self._numbers[name]
+        return self.numbers[name]
 
     def name(self, number: int) -> str:
-        return self._names[number]
+        return self.names[number]
 
     def __contains__(self, name: str) -> bool:
-        return name in self._numbers
+        return name in self.numbers
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self.names)

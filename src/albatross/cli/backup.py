@@ -1,0 +1,25 @@
+"""`albatross backup`: a copy of a folder, while it serves."""
+
+from pathlib import Path
+
+from albatross.cli.folder import opened_log, watched
+from albatross.service.storage.backup import copy_folder
+from albatross.service.tools.verify import verify
+
+
+def backup(folder: Path, target: Path) -> None:
+    """Copy a folder to a new one, while it serves, and rebuild the model from the copy. Everything acknowledged before is in it.
+
+    Example: albatross backup shop.albatross backups/monday
+
+    Parameters
+    ----------
+    folder
+        A folder of the service, running or not.
+    target
+        The folder to make. `albatross restore` makes a folder to serve from it.
+    """
+    copy_folder(folder, target)
+    with opened_log(target) as (log, genesis), watched(log.head.seq) as progress:
+        verdict = verify(log, target, genesis, progress)
+    print(f"{target}: {verdict.seq:,} events, {verdict.ratings:,} ratings; every row, id and link is sound; state id {verdict.state_id}")

@@ -1,0 +1,68 @@
+"""Files that are there as a whole or not at all."""
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedRandom
+from pathlib import Path
+from typing import IO, Any
+
+
+@contextmanager
+def written_whole(path: Path, mode: int = 0o666) -> Iterator[BufferedRandom]:
+    """A file to write. It takes the place of `path` when everything is on disk; if anything fails, `path` stays as it was.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with written_whole(Path(folder) / "greeting") as file:
+    ...         _ = file.write(b"hello")
+    ...     [path.name for path in Path(folder).iterdir()]
+    ['greeting']
+    """
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.unfinished")
+    try:
+        with os.fdopen(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_RDWR, mode), "w+b") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make durable which files a folder has."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def lock_file(file: IO[Any], wait: bool) -> bool:
+    """Lock an open file against every other process, until it is closed or the process ends; false where another has it."""
+    try:
+        import fcntl
+    except ImportError:
+        return _lock_on_windows(file, wait)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        return False
+    return True
+
+
+def _lock_on_windows(file: IO[Any], wait: bool) -> bool:
+    import msvcrt
+
+    file.seek(0)
+    try:
+        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,163 @@
+"""Everything a request may be refused with. HTTP says `status`, programs read `code`, people read the message."""
+
+from typing import ClassVar
+
+from albatross.core.errors import InvalidInput
+
+
+class Refused(InvalidInput):
+    """A request was not accepted, and nothing was changed."""
+
+    status: ClassVar[int] = 422
+    code: ClassVar[str] = "refused"
+
+
+class BadValue(Refused):
+    code = "bad-value"
+
+
+class EventReused(Refused):
+    """An id was used before with another content."""
+
+    code = "event-reused"
+
+
+class AlreadyRated(Refused):
+    """A decision is rated once per item."""
+
+    code = "already-rated"
+
+
+class NoEligibleCandidate(Refused):
+    code = "no-eligible-candidate"
+
+
+class UnknownItem(Refused):
+    """The catalogue is closed, or there is nothing to retire."""
+
+    status = 404
+    code = "unknown-item"
+
+
+class NotJson(Refused):
+    """The bytes are not a JSON document, or not one that every reader understands alike."""
+
+    status = 400
+    code = "not-json"
+
+
+class Unauthorized(Refused):
+    status = 401
+    code = "no-valid-key"
+
+
+class Denied(Refused):
+    """The key allows something else, or this caller may not ask at all."""
+
+    status = 403
+    code = "forbidden"
+
+
+class NotFound(Refused):
+    """There is no such path."""
+
+    status = 404
+    code = "not-found"
+
+
+class UnknownDecision(Refused):
+    status = 404
+    code = "unknown-decision"
+
+
+class UnknownUser(Refused):
+    status = 404
+    code = "unknown-user"
+
+
+class MethodNotAllowed(Refused):
+    status = 405
+    code = "method-not-allowed"
+
+
+class TooSlow(Refused):
+    """The request did not arrive in time."""
+
+    status = 408
+    code = "too-slow"
+
+
+class EventInFlight(Refused):
+    status = 409
+    code = "event-in-flight"
+
+
+class TooLarge(Refused):
+    status = 413
+    code = "too-large"
+
+
+class Overloaded(Refused):
+    status = 429
+    code = "overloaded"
+    retry_after: ClassVar[int] = 1
+    """Seconds."""
+
+
+class NotReady(Refused):
+    """Replaying, draining, or closed."""
+
+    status = 503
+    code = "not-ready"
+
+
+class StorageFailed(Refused):
+    """The disk did not keep a commit: nothing more is accepted, and the process should end."""
+
+    status = 503
+    code = "storage-failed"
+
+
+class DiskFull(Refused):
+    status = 507
+    code = "disk-full"
+
+
+class NoMemory(Refused):
+    """The model would outgrow the memory of the machine."""
+
+    status = 507
+    code = "no-memory"
+
+
+class Unreachable(ConnectionError):
+    """There was no answer from the service, however often it was asked for."""
+
+
+BY_CODE: dict[str, type[Refused]] = {
+    kind.code: kind
+    for kind in (
+        Refused,
+        BadValue,
+        EventReused,
+        AlreadyRated,
+        NoEligibleCandidate,
+        UnknownItem,
+        NotJson,
+        Unauthorized,
+        Denied,
+        NotFound,
+        UnknownDecision,
+        UnknownUser,
+        MethodNotAllowed,
+        TooSlow,
+        EventInFlight,
+        TooLarge,
+        Overloaded,
+        NotReady,
+        StorageFailed,
+        DiskFull,
+        NoMemory,
+    )
+}
+"""What a client raises for the code of a problem document."""

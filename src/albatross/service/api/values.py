@@ -1,0 +1,54 @@
+"""What ids and ratings may be, and how much one request may ask for. The types say the same in OpenAPI."""
+
+import math
+import re
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from albatross.service.api.errors import BadValue
+
+LONGEST_ID = 256
+"""Characters of an outside id, at most."""
+MOST_SHOWN = 100
+"""Items in one slate, at most: each place is decided by itself."""
+MOST_VIEWED = 1_000
+"""Best items told of a user, at most."""
+MOST_CANDIDATES = 10_000
+"""Candidates, or excluded items, in one request, at most."""
+MOST_NEW_ITEMS = 1_000
+"""Items that one recommendation may bring into being, at most."""
+MOST_EVENTS = 10_000
+"""Ratings in one batch, at most."""
+
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+
+Id = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID, pattern="^[^\\u0000-\\u001f\\u007f-\\u009f]*$")]
+Ids = Annotated[list[Id], Meta(max_length=MOST_CANDIDATES)]
+Candidates = Annotated[list[Id], Meta(min_length=1, max_length=MOST_CANDIDATES)]
+Seen = Literal["rated", "pending", "none"]
+"""Which items not to show again: those the user rated; those and what they were shown and have not answered; none."""
+
+
+def check_id(name: str, value: str) -> None:
+    """Refuse what cannot name anything: empty, over-long, with control characters, or not text that UTF-8 can hold."""
+    if not 1 <= len(value) <= LONGEST_ID:
+        raise BadValue(f"{name} has {len(value)} characters; accepted: 1 to {LONGEST_ID}")
+    if CONTROL.search(value):
+        raise BadValue(f"{name} is {value!r}; accepted: text without control characters")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise BadValue(f"{name} holds half a character (a lone surrogate); accepted: text") from error
+
+
+def check_rating(rating: float, scale: tuple[float, float]) -> None:
+    low, high = scale
+    if isinstance(rating, bool) or not isinstance(rating, int | float) or not math.isfinite(rating) or not low <= rating <= high:
+        raise BadValue(f"rating is {rating!r}; accepted: a number from {low:g} to {high:g}")
+
+
+def check_count(name: str, value: object, least: int, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise BadValue(f"{name} is {value!r}; accepted: a whole number from {least} to {most}")

@@ -1,0 +1,138 @@
+"""The verbs of `Recommender` and `Client`: the same words, embedded and over HTTP."""
+
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from albatross.service.api.answers import (
+    Accepted,
+    Answer,
+    BackupTaken,
+    Decision,
+    Forgotten,
+    ItemAccepted,
+    Series,
+    SnapshotTaken,
+    UserView,
+    Version,
+)
+from albatross.service.api.errors import BadValue
+from albatross.service.api.requests import (
+    AskSeries,
+    AskVersion,
+    Feedback,
+    ForgetUser,
+    Recommend,
+    Request,
+    RestoreItem,
+    RetireItem,
+    TakeBackup,
+    TakeSnapshot,
+    UpsertItem,
+    ViewUser,
+)
+from albatross.service.api.values import Seen
+
+A = TypeVar("A", bound=Answer)
+
+
+class Verbs(ABC):
+    """Everything a service can be asked, as methods. Whoever derives from this says how a request gets its answer."""
+
+    @abstractmethod
+    def ask(self, request: Request[A]) -> A:
+        """The answer, or an exception that says why there is none."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give back what is held."""
+
+    def recommend(
+        self,
+        user: str,
+        n: int = 1,
+        candidates: Sequence[str] | None = None,
+        *,
+        exclude: Sequence[str] = (),
+        exclude_seen: Seen = "none",
+        explain: bool = False,
+        request_id: str | None = None,
+    ) -> Decision:
+        """What to show this user: one item, or n of them, best first."""
+        request = Recommend(
+            user=_text("user", user),
+            n=n,
+            candidates=None if candidates is None else _texts("candidates", candidates),
+            exclude=_texts("exclude", exclude),
+            exclude_seen=exclude_seen,
+            explain=explain,
+            request_id=request_id,
+        )
+        return self.ask(request)
+
+    def rate(
+        self, decision: Decision | str, rating: float, item: str | None = None, *, user: str | None = None, event_id: str | None = None
+    ) -> Accepted:
+        """The rating of a decision, or of its id; of several items, say which. Send it as often as you like with the same event_id."""
+        name = decision.decision_id if isinstance(decision, Decision) else _text("decision", decision)
+        return self.ask(Feedback(event_id or secrets.token_hex(16), rating, name, user, item))
+
+    def rate_item(self, user: str, item: str, rating: float, *, event_id: str | None = None) -> Accepted:
+        """A rating without a decision: the user chose the item by themselves."""
+        return self.ask(Feedback(event_id or secrets.token_hex(16), rating, None, _text("user", user), _text("item", item)))
+
+    def upsert_item(self, item: str) -> ItemAccepted:
+        """There is such an item, and it may be shown."""
+        return self.ask(UpsertItem(_text("item", item)))
+
+    def retire_item(self, item: str) -> ItemAccepted:
+        """Never show it again; what was learned of it stays."""
+        return self.ask(RetireItem(_text("item", item)))
+
+    def restore_item(self, item: str) -> ItemAccepted:
+        """It may be shown again."""
+        return self.ask(RestoreItem(_text("item", item)))
+
+    def user(self, user: str, n: int = 10) -> UserView:
+        """What is believed of a user, and the n items with the best scores."""
+        return self.ask(ViewUser(_text("user", user), n))
+
+    def forget_user(self, user: str) -> Forgotten:
+        """Erase a user from the log, and rebuild the model as if they had never come."""
+        return self.ask(ForgetUser(_text("user", user)))
+
+    def version(self) -> Version:
+        """The state id, the head of the log, and what the folder began with."""
+        return self.ask(AskVersion())
+
+    def series(self) -> Series:
+        """How it went so far: mean rating, calibration and optimism."""
+        return self.ask(AskSeries())
+
+    def snapshot(self) -> SnapshotTaken:
+        """Write the model beside the log now."""
+        return self.ask(TakeSnapshot())
+
+    def backup(self) -> BackupTaken:
+        """Copy the whole folder to a new one below its `backups`, while it serves."""
+        return self.ask(TakeBackup())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self.close()
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise BadValue(f"{name} is {value!r}; accepted: text")
+    return value
+
+
+def _texts(name: str, values: Any) -> list[str]:
+    if isinstance(values, str):
+        raise BadValue(f"{name} is the text {values!r}; accepted: a list of ids")
+    return [_text(name, value) for value in values]

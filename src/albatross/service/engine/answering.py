@@ -1,0 +1,58 @@
+"""From what is known to what is answered."""
+
+import msgspec
+
+from albatross.core.state import flatten
+from albatross.core.version import VERSION
+from albatross.service.api.answers import Decision, Explanation, Version
+from albatross.service.engine.deciding import shown_items
+from albatross.service.engine.model import Model
+from albatross.service.engine.snapshots import kernel_of
+from albatross.service.storage.events import Decided
+from albatross.service.storage.mark import Head
+
+CHEAP_BYTES = 1 << 23
+"""A state up to this size is named in milliseconds."""
+
+
+def decision_of(name: str, policy: str, event: Decided) -> Decision:
+    reasons = event.reasons
+    return Decision(
+        decision_id=name,
+        user=event.user,
+        policy=policy,
+        model_seq=event.model_seq,
+        items=shown_items(event.items),
+        user_ratings=event.user_ratings,
+        explanation=None if reasons is None else msgspec.convert(msgspec.to_builtins(reasons), Explanation),
+    )
+
+
+def version_of(model: Model, head: Head, durability: str, state: str, known: tuple[int, str] | None) -> Version:
+    """What is served. `known` is the last state id that somebody computed, and its event."""
+    if state == "none":
+        known = None
+    elif state == "now" or _is_cheap(model):
+        known = (model.seq, model.state_id)
+    return Version(
+        version=VERSION,
+        policy=model.genesis.policy,
+        parameters=model.policy.parameters(),
+        scale=model.genesis.scale,
+        seed=model.genesis.seed,
+        seq=head.seq,
+        chain=head.chain.hex(),
+        state_id=None if known is None else known[1],
+        state_seq=None if known is None else known[0],
+        kernel=kernel_of(model),
+        users=len(model.users),
+        items=len(model.items),
+        retired=len(model.retired),
+        ratings=model.ratings,
+        decisions=model.decisions,
+        durability=durability,
+    )
+
+
+def _is_cheap(model: Model) -> bool:
+    return sum(array.nbytes for _, array in flatten(model.agent.state)) <= CHEAP_BYTES

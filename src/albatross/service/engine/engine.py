@@ -1,0 +1,450 @@
+"""An agent in service: one thread owns the agent and the log, so there are no locks around either.
+
+It takes all requests that wait, decides, commits once, folds, and answers all (group commit).
+"""
+
+import os
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from albatross.core.errors import InvalidInput
+from albatross.service.api.answers import Answer, BackupTaken, Forgotten, Phase, Readiness, SnapshotTaken
+from albatross.service.api.errors import EventInFlight, NotReady, Overloaded, Refused, StorageFailed, UnknownUser
+from albatross.service.api.requests import ForgetUser, Request, TakeBackup, TakeSnapshot
+from albatross.service.api.values import check_id
+from albatross.service.engine import snapshots
+from albatross.service.engine.group import Engaged, Group
+from albatross.service.engine.model import Model
+from albatross.service.engine.options import Options, check_agrees, check_options, new_genesis
+from albatross.service.engine.recovery import recover
+from albatross.service.engine.tickets import Ticket, tell_all
+from albatross.service.engine.warming import warm
+from albatross.service.storage.backup import keep_backup
+from albatross.service.storage.events import Decided, Forget, Rated, encode, handles_of
+from albatross.service.storage.folder import LOG, FolderLock, make_folder, remove_new
+from albatross.service.storage.log import create_log
+from albatross.service.storage.mark import read_mark
+from albatross.service.storage.migration import open_log
+from albatross.service.storage.reading import read_events, read_genesis
+from albatross.service.storage.snapshots import remove_all
+from albatross.service.storage.store import DamagedLog, Row, Store
+
+MOST_AT_ONCE = 256
+"""Requests committed together, at most: the first of them should not wait long for the last."""
+PATIENCE = 0.1
+"""Seconds the oldest request may have waited; where it has waited longer, new ones from the network are refused."""
+FLUSH_SECONDS = 0.5
+"""With relaxed durability, between two synchronisations: with the time they take, a power failure costs a second at most."""
+
+ALONE = (ForgetUser, TakeSnapshot, TakeBackup)
+"""Requests that are not committed together with others."""
+
+A = TypeVar("A", bound=Answer)
+
+
+class Engine:
+    """Serves one folder. `submit`, `ask` and `put` may be called from any thread.
+
+    Opening returns at once: the owner thread checks and replays the log, and `readiness` tells how far it is.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        options: Options | None = None,
+        on_failure: Callable[[BaseException], None] | None = None,
+        on_complaint: Callable[[str], None] | None = None,
+        open_store: Callable[[Path, bool], Store] = open_log,
+    ) -> None:
+        """Begin to open a folder, which is made if it does not exist.
+
+        Refuses at once, with `InvalidInput`, a folder that another process serves and options that contradict it.
+        `on_failure` is called from the owner thread, once, when the engine cannot go on (the log is damaged, the disk failed):
+        a server should then end with an exit code other than zero. Without it, the next request raises what happened.
+        `on_complaint` is told what went wrong and harms nobody, such as a snapshot that could not be used.
+        """
+        self.folder, self.options = Path(folder), options or Options()
+        check_options(self.options)
+        new = make_folder(self.folder)
+        try:
+            self._lock = FolderLock(self.folder)
+            try:
+                self._store = self._open(open_store)
+                try:
+                    self.genesis = read_genesis(self._store, str(self.folder))
+                    check_agrees(self.options, self.genesis, str(self.folder))
+                except BaseException:
+                    self._store.close()
+                    raise
+            except BaseException:
+                self._lock.release()
+                raise
+        except BaseException:
+            if new:
+                remove_new(self.folder)
+            raise
+        self._process = os.getpid()
+        self._on_failure, self._on_complaint = on_failure, on_complaint
+        self._changed = threading.Condition()
+        self._queue: deque[Ticket] = deque()
+        self._flying: set[str] = set()
+        self._phase: Phase = "opening"
+        self._failure: BaseException | None = None
+        self._done, self._total = 0, self._store.head.seq
+        self._incarnation = secrets.token_hex(8)
+        self._known_state: tuple[int, str] | None = None
+        self._snapshot_seq = self._snapshot_due = 0
+        self._flushed, self._flush_due = 0, 0.0
+        self._writer: threading.Thread | None = None
+        self._copier: threading.Thread | None = None
+        self.complaints: list[str] = []
+        """What went wrong and harms nobody: why snapshots were skipped, or could not be written."""
+        self._owner = threading.Thread(target=self._own, name="albatross-engine", daemon=True)
+        self._owner.start()
+
+    def _open(self, open_store: Callable[[Path, bool], Store]) -> Store:
+        if not (self.folder / LOG).exists():
+            mark = read_mark(self.folder)
+            if mark is not None and mark.seq > 1:
+                raise DamagedLog(f"{self.folder} is damaged: there is no {LOG}, but events up to {mark.seq} were acknowledged")
+            genesis = new_genesis(self.options)
+            Model(genesis)  # a policy that cannot be used is refused before anything is written
+            create_log(self.folder, [[Row(encode(genesis))]])
+        return open_store(self.folder, self.options.durability == "commit")
+
+    @property
+    def readiness(self) -> Readiness:
+        """What the engine is doing; never waits."""
+        detail = None if self._failure is None else str(self._failure)
+        return Readiness(self._phase == "ready", self._phase, self._done, self._total, len(self._queue), detail)
+
+    @property
+    def congested(self) -> bool:
+        """Whether more is asked than can be answered soon; never waits."""
+        try:
+            return time.monotonic() - self._queue[0].since > PATIENCE
+        except IndexError:
+            return False
+
+    def wait_ready(self, timeout: float | None = None) -> None:
+        """Wait until the log has been replayed. Raises what went wrong, or `NotReady` when the time is over."""
+        self._check_process()
+        with self._changed:
+            self._changed.wait_for(lambda: self._phase not in ("opening", "compiling", "replaying"), timeout)
+        self._check_open()
+
+    def put(self, tickets: Sequence[Ticket]) -> list[Ticket]:
+        """Queue tickets, all in one go. Returns those that are refused at once; the others are told later, from the owner thread.
+
+        Refused at once: `Overloaded` (the queue is full), `NotReady` (replaying, draining, closed), `EventInFlight`, `StorageFailed`.
+        """
+        self._check_process()
+        refused: list[Ticket] = []
+        now = time.monotonic()
+        with self._changed:
+            for ticket in tickets:
+                try:
+                    self._check_open()
+                    self._check_place(ticket)
+                except InvalidInput as error:
+                    ticket.error = error
+                    refused.append(ticket)
+                    continue
+                ticket.since = now
+                self._queue.append(ticket)
+            self._changed.notify()
+        return refused
+
+    def _check_place(self, ticket: Ticket) -> None:
+        if len(self._queue) >= self.options.queue:
+            raise Overloaded(f"{len(self._queue)} requests wait already; try again in {Overloaded.retry_after} s")
+        ids = ticket.event_ids
+        for name in ids:
+            if name in self._flying:
+                raise EventInFlight("this event_id is being worked on; try again to learn what came of it")
+        self._flying.update(ids)
+
+    def submit(self, request: Request[A]) -> "Future[A]":
+        """Put a request in the queue. What is refused for its content or by the disk is the future's exception (a `Refused`).
+
+        Raises at once, without a future, what `put` refuses at once.
+        """
+        future: Future[A] = Future()
+        refused = self.put([_FutureTicket(request, future)])
+        if refused and refused[0].error is not None:
+            raise refused[0].error
+        return future
+
+    def ask(self, request: Request[A], timeout: float | None = None) -> A:
+        """Submit and wait for the answer, or raise why there is none."""
+        return self.submit(request).result(timeout)
+
+    def close(self) -> None:
+        """Drain: refuse new requests, answer those that wait, write a snapshot, close the log, give the folder free."""
+        if os.getpid() != self._process:
+            return  # it is the parent's to close
+        with self._changed:
+            if self._phase not in ("closed", "failed"):
+                self._phase = "draining"
+            self._changed.notify_all()
+        self._owner.join()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self.close()
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise NotReady(
+                f"{self.folder} was opened by process {self._process}; accepted: that one (a forked process opens its own folder)"
+            )
+
+    def _check_open(self) -> None:
+        if self._phase == "ready":
+            return
+        if self._failure is not None:
+            if isinstance(self._failure, InvalidInput):
+                raise self._failure
+            raise StorageFailed(f"the engine has failed: {self._failure}") from self._failure
+        if self._phase in ("draining", "closed"):
+            raise NotReady(f"{self.folder} is {'being closed' if self._phase == 'draining' else 'closed'}")
+        raise NotReady(f"{self.folder} is being opened: {self._done:,} of {self._total:,} events done")
+
+    def _enter(self, phase: Phase) -> None:
+        with self._changed:
+            if self._phase != "draining" or phase in ("closed", "failed"):
+                self._phase = phase
+            self._changed.notify_all()
+
+    def _progress(self, done: int, total: int) -> None:
+        self._done, self._total = done, total
+
+    def _opening_progress(self, done: int, total: int) -> None:
+        self._progress(done, total)
+        if self._phase == "draining" and done < total:
+            raise NotReady(f"{self.folder} was closed while it was being opened")
+
+    def _complain(self, complaint: str) -> None:
+        self.complaints.append(complaint)
+        if self._on_complaint is not None:
+            self._on_complaint(complaint)
+
+    def _own(self) -> None:
+        """The life of the owner thread."""
+        try:
+            self._enter("compiling")
+            warm(self.genesis)
+            self._enter("replaying")
+            try:
+                self._recover(self._opening_progress)
+            except NotReady:
+                return
+            self._enter("ready")
+            while (taken := self._take()) is not None:
+                self._serve(taken)
+            self._finish()
+        except BaseException as error:
+            self._fail(error)
+        finally:
+            self._store.close()
+            self._lock.release()
+            self._enter("failed" if self._failure is not None else "closed")
+
+    def _recover(self, progress: Callable[[int, int], None]) -> None:
+        recovered = recover(self.folder, self._store, self.genesis, progress)
+        self._model, self._handles = recovered.model, recovered.handles
+        for complaint in recovered.complaints:
+            self._complain(complaint)
+        self._known_state, self._snapshot_seq = None, 0
+        if recovered.snapshot is not None:
+            self._known_state = (recovered.snapshot.seq, recovered.snapshot.state_id)
+            self._snapshot_seq = recovered.snapshot.seq
+        self._snapshot_due = self._snapshot_seq
+
+    def _take(self) -> list[Ticket] | None:
+        """All that waits, up to a limit, or up to a request that must be alone; none when the engine is closed and nothing waits."""
+        patience = None if self.options.durability == "commit" else FLUSH_SECONDS
+        with self._changed:
+            self._changed.wait_for(lambda: self._queue or self._phase == "draining", patience)
+            if not self._queue and self._phase == "draining":
+                return None
+            taken: list[Ticket] = []
+            weight = 0
+            while self._queue and weight < MOST_AT_ONCE:
+                if isinstance(self._queue[0].request, ALONE) and taken:
+                    break
+                taken.append(self._queue.popleft())
+                weight += taken[-1].weight
+                if isinstance(taken[-1].request, ALONE):
+                    break
+        return taken
+
+    def _serve(self, taken: list[Ticket]) -> None:
+        present = [ticket for ticket in taken if not isinstance(ticket, _FutureTicket) or ticket.begin()]
+        alone = bool(present) and isinstance(present[0].request, ALONE)
+        try:
+            if alone:
+                self._serve_alone(present[0])
+            elif present:
+                group = Group(
+                    Engaged(self._model, self._store, self.options.durability, self._incarnation, self._known_state, self._handles)
+                )
+                group.run(present)
+                self._handles = group.handles
+        except BaseException as error:
+            for ticket in present:
+                if ticket.answer is None and ticket.error is None:
+                    ticket.error = error
+            alone = False
+            raise
+        finally:
+            with self._changed:
+                for ticket in taken:
+                    self._flying.difference_update(ticket.event_ids)
+            if not alone:
+                tell_all(present)
+        self._keep_up()
+
+    def _serve_alone(self, ticket: Ticket) -> None:
+        """Settle a request that takes long; what only copies does so in a thread of its own."""
+        request = ticket.request
+        try:
+            if isinstance(request, ForgetUser):
+                ticket.answer = self._forget(request.user)
+            elif isinstance(request, TakeSnapshot):
+                self._begin_snapshot(ticket)
+                return
+            else:
+                self._begin_backup(ticket)
+                return
+        except StorageFailed:
+            raise
+        except (Refused, OSError) as refusal:
+            ticket.error = refusal
+        tell_all([ticket])
+
+    def _forget(self, user: str) -> Forgotten:
+        check_id("user", user)
+        erased = [
+            (seq, handles_of(event))
+            for seq, event in read_events(self._store, checked=False)
+            if isinstance(event, Rated | Decided) and event.user == user
+        ]
+        if not erased:
+            raise UnknownUser("this user is not in the log; accepted: a user who is")
+        self._join_writer()
+        remove_all(self.folder)
+        self._store.erase(erased, Row(encode(Forget(time.time(), [seq for seq, _ in erased]))))
+        self._enter("replaying")
+        self._recover(self._progress)
+        self._enter("ready")
+        return Forgotten(user, self._store.head.seq, len(erased), self._model.seq)
+
+    def _begin_backup(self, ticket: Ticket) -> None:
+        if self._copier is not None and self._copier.is_alive():
+            raise EventInFlight("a backup is being taken; accepted: one at a time")
+
+        def copy() -> None:
+            try:
+                path, head = keep_backup(self.folder)
+                ticket.answer = BackupTaken(head.seq, head.chain.hex(), str(path))
+            except (InvalidInput, OSError) as error:
+                ticket.error = error
+            tell_all([ticket])
+
+        self._copier = threading.Thread(target=copy, name="albatross-backup")
+        self._copier.start()
+
+    def _begin_snapshot(self, ticket: Ticket | None = None) -> None:
+        """Copy the model now, and write the copy in a thread of its own."""
+        self._join_writer()
+        if self.options.durability != "commit":
+            self._store.flush()
+        self._snapshot_due = self._store.head.seq
+        taken = snapshots.capture(self._model, self._store.head, self._handles)
+        self._writer = threading.Thread(target=self._write_snapshot, args=(taken, ticket), name="albatross-snapshot")
+        self._writer.start()
+
+    def _write_snapshot(self, taken: snapshots.Capture, ticket: Ticket | None) -> None:
+        try:
+            path, manifest = snapshots.write(self.folder, taken)
+        except OSError as error:  # the log has it all: a snapshot saves time, no more
+            self._complain(f"no snapshot could be written at event {taken.head.seq}: {error}")
+            if ticket is not None:
+                ticket.error = error
+        else:
+            self._snapshot_seq = manifest.seq
+            self._known_state = (manifest.seq, manifest.state_id)
+            if ticket is not None:
+                ticket.answer = SnapshotTaken(manifest.seq, manifest.state_id, str(path))
+        if ticket is not None:
+            tell_all([ticket])
+
+    def _join_writer(self) -> None:
+        if self._writer is not None:
+            self._writer.join()
+
+    def _keep_up(self) -> None:
+        """What is to be done from time to time: a snapshot, and making relaxed commits durable."""
+        every, head = self.options.snapshot_every, self._store.head.seq
+        if every and head >= self._snapshot_due + every and (self._writer is None or not self._writer.is_alive()):
+            self._begin_snapshot()
+        elif self.options.durability != "commit" and time.monotonic() >= self._flush_due and head > self._flushed:
+            self._store.flush()
+            self._flushed = head
+            self._flush_due = time.monotonic() + FLUSH_SECONDS
+
+    def _finish(self) -> None:
+        self._join_writer()
+        if self._copier is not None:
+            self._copier.join()
+        if self.options.durability != "commit":
+            self._store.flush()
+        if self._store.head.seq > self._snapshot_seq:
+            self._begin_snapshot()
+            self._join_writer()
+
+    def _fail(self, error: BaseException) -> None:
+        with self._changed:
+            self._failure = error
+            self._phase = "failed"
+            waiting, self._queue = list(self._queue), deque()
+            self._changed.notify_all()
+        present = [ticket for ticket in waiting if not isinstance(ticket, _FutureTicket) or ticket.begin()]
+        for ticket in present:
+            ticket.error = StorageFailed(f"the engine has failed: {error}")
+        tell_all(present)
+        if self._on_failure is not None:
+            self._on_failure(error)
+
+
+class _FutureTicket(Ticket):
+    """A ticket whose answer somebody waits for with a future, and may no longer want."""
+
+    __slots__ = ("future",)
+
+    def __init__(self, request: Request[Any], future: "Future[Any]") -> None:
+        super().__init__(request, _settle)
+        self.future = future
+
+    def begin(self) -> bool:
+        """Whether the answer is still wanted; from now on it is."""
+        return self.future.set_running_or_notify_cancel()
+
+
+def _settle(tickets: Sequence[Ticket]) -> None:
+    for ticket in tickets:
+        if isinstance(ticket, _FutureTicket):
+            if ticket.error is not None:
+                ticket.future.set_exception(ticket.error)
+            else:
+                ticket.future.set_result(ticket.answer)

@@ -1,0 +1,398 @@
+"""One group of requests: decide, commit once, fold, answer all.
+
+Order within a group: decisions and changes of the catalogue come first, each seeing those before it through an overlay; ratings come behind
+them. Nothing is folded before the commit has succeeded, so the model never knows more than the disk, and nothing has to be undone.
+"""
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from albatross.service.api.answers import Accepted, Answer, BatchAccepted, Decision, ItemAccepted, Refusal, Series, UserView, Version
+from albatross.service.api.errors import (
+    AlreadyRated,
+    BadValue,
+    EventReused,
+    Refused,
+    StorageFailed,
+    UnknownDecision,
+    UnknownItem,
+    UnknownUser,
+)
+from albatross.service.api.requests import (
+    AskSeries,
+    AskVersion,
+    Feedback,
+    FeedbackBatch,
+    Recommend,
+    Request,
+    RestoreItem,
+    RetireItem,
+    UpsertItem,
+    ViewUser,
+)
+from albatross.service.api.values import (
+    MOST_CANDIDATES,
+    MOST_EVENTS,
+    MOST_NEW_ITEMS,
+    MOST_SHOWN,
+    MOST_VIEWED,
+    check_count,
+    check_id,
+    check_rating,
+)
+from albatross.service.engine.answering import decision_of, version_of
+from albatross.service.engine.deciding import decide, eligible, view_user
+from albatross.service.engine.model import Model
+from albatross.service.engine.overlay import Overlay
+from albatross.service.engine.tickets import Ticket
+from albatross.service.storage.events import (
+    Decided,
+    Event,
+    Item,
+    QuestionContent,
+    Rated,
+    RatingContent,
+    Retire,
+    answer_handle,
+    content_of,
+    decode,
+    encode,
+    event_handle,
+    request_handle,
+)
+from albatross.service.storage.migration import ANSWERED
+from albatross.service.storage.reading import Sum, summed
+from albatross.service.storage.store import Row, Store
+
+Finish = Callable[[], Answer]
+"""Gives the answer, once the group is on disk and folded."""
+Handles = Sequence[tuple[bytes, bytes]]
+
+
+class Engaged(NamedTuple):
+    """What the groups of one engine have in common."""
+
+    model: Model
+    store: Store
+    durability: str
+    incarnation: str
+    known_state: tuple[int, str] | None
+    """Event and state id of the last snapshot."""
+    handles: Sum
+
+
+def decision_name(incarnation: str, seq: int) -> str:
+    """A decision's number, and a few letters that only this life of this folder would put behind it: a wrong id finds nothing."""
+    return f"{seq}-{hashlib.blake2b(f'{incarnation} {seq}'.encode(), digest_size=4).hexdigest()}"
+
+
+class Group:
+    """Requests that are committed together. `run` settles all of them."""
+
+    def __init__(self, engaged: Engaged) -> None:
+        self.engaged = engaged
+        self.model, self.store = engaged.model, engaged.store
+        self.view = Overlay(self.model)
+        self.head = self.store.head.seq
+        self.now = time.time()
+        self.handles = engaged.handles
+        """The sum of the handles in the log."""
+        self._early: list[tuple[Event, Handles]] = []
+        self._late: list[tuple[Rated, Handles]] = []
+        self._seqs: list[int] = []
+        """Of the ratings, once they are known."""
+        self._fresh: dict[bytes, tuple[int, bytes]] = {}
+        """Handles of this group: the number of the early event, or the place of the rating, and the content."""
+
+    def run(self, tickets: Sequence[Ticket]) -> None:
+        """Settle all. Raises `StorageFailed` where the disk did not keep the commit, having told everybody."""
+        writing: list[tuple[Ticket, Finish]] = []
+        reading: list[tuple[Ticket, Finish]] = []
+        for ticket in tickets:
+            try:
+                finish = HANDLERS[type(ticket.request)](self, ticket.request)
+            except Exception as refusal:  # a Refused, or a mistake of ours, which must not take the others with it
+                ticket.error = refusal
+                continue
+            (reading if isinstance(ticket.request, READING) else writing).append((ticket, finish))
+        try:
+            self._commit()
+        except Refused as refusal:
+            failed = isinstance(refusal, StorageFailed)
+            for ticket, _ in writing + reading if failed else writing:
+                ticket.error = refusal
+            if failed:
+                raise
+            writing = []
+        for ticket, finish in writing + reading:
+            try:
+                ticket.answer = finish()
+            except Exception as refusal:
+                ticket.error = refusal
+
+    def _commit(self) -> None:
+        """Write everything, then fold it."""
+        late: list[tuple[Event, Handles]] = []
+        named: set[str] = set()
+        for rated, handles in self._late:
+            if rated.item not in named and self.view.number_of(rated.item) is None:
+                late.append((Item(self.now, rated.item), ()))
+            named.add(rated.item)
+            late.append((rated, handles))
+            self._seqs.append(self.head + len(self._early) + len(late))
+        rows = self._early + late
+        if not rows:
+            return
+        self.store.append([Row(encode(event), handles) for event, handles in rows])
+        model, middle = self.model, self.head + len(self._early) + 1
+        model.spare = self.view.agent if self.view.agent is not model.agent else None
+        model.fold_all(range(self.head + 1, middle), [event for event, _ in self._early])
+        model.spare = None
+        model.fold_all(range(middle, middle + len(late)), [event for event, _ in late])
+        model.learn()
+        written = ((handle, seq) for seq, (_, handles) in enumerate(rows, start=self.head + 1) for handle, _ in handles)
+        self.handles = summed(written, self.handles)
+
+    def _put_early(self, event: Event, handles: Handles = ()) -> int:
+        """Put an event in front of the ratings; returns its number."""
+        self._early.append((event, handles))
+        return self.head + len(self._early)
+
+    def recommend(self, request: Recommend) -> Finish:
+        self._check_recommend(request)
+        handles: Handles = ()
+        if request.request_id is not None:
+            handle = request_handle(request.request_id)
+            content = content_of(
+                QuestionContent(
+                    request.user,
+                    request.n,
+                    request.candidates,
+                    request.exclude,
+                    request.exclude_seen,
+                    request.explain,
+                    request.request_id,
+                )
+            )
+            known = self._known(handle, content, "request_id")
+            if known is not None:
+                return lambda: self._decision(known, self._decided(known))
+            handles = ((handle, content),)
+        fresh = self._fresh_candidates(request)
+        if fresh and set(fresh) <= set(request.exclude):  # then they may leave nothing to show, and a refusal brings nothing into being
+            eligible(self.view, request, self.view.waiting_for(request.user, self.head + len(self._early) + 1))
+        for name in fresh:
+            self._put_early(Item(self.now, name))
+            self.view.offer(name)
+        event = decide(self.view, request, self.head + len(self._early) + 1, self.head, self.now, self.engaged.incarnation)
+        seq = self._put_early(event, handles)
+        self.view.show(event.user, event.items, seq)
+        for handle, content in handles:
+            self._fresh[handle] = (seq, content)
+        return lambda: self._decision(seq, event)
+
+    def _fresh_candidates(self, request: Recommend) -> list[str]:
+        """Candidates that become items by being named."""
+        if self.model.genesis.closed or request.candidates is None:
+            return []
+        fresh = [name for name in dict.fromkeys(request.candidates) if self.view.number_of(name) is None]
+        if len(fresh) > MOST_NEW_ITEMS:
+            raise BadValue(
+                f"{len(fresh)} candidates are not items yet; accepted: at most {MOST_NEW_ITEMS} in one request (upsert them first)"
+            )
+        self.view.check_room(len(fresh))
+        return fresh
+
+    def _check_recommend(self, request: Recommend) -> None:
+        check_id("user", request.user)
+        check_count("n", request.n, 1, MOST_SHOWN)
+        if request.exclude_seen not in ("rated", "pending", "none"):
+            raise BadValue(f"exclude_seen is {request.exclude_seen!r}; accepted: rated, pending, none")
+        if request.request_id is not None:
+            check_id("request_id", request.request_id)
+        for what, names in (("candidate", request.candidates), ("exclude", request.exclude)):
+            if names is not None and len(names) > MOST_CANDIDATES:
+                raise BadValue(f"{what} is given {len(names)} times; accepted: at most {MOST_CANDIDATES}")
+            for name in names or ():
+                if name not in self.model.items.numbers:
+                    check_id(what, name)
+
+    def _decided(self, seq: int) -> Decided:
+        if self.head < seq <= self.head + len(self._early):
+            event: Event | None = self._early[seq - self.head - 1][0]
+        else:
+            body = self.store.body(seq)
+            event = None if body is None else decode(body)
+        if not isinstance(event, Decided):
+            raise UnknownDecision("there is no such decision, or its user was forgotten since; accepted: the decision_id of an answer")
+        return event
+
+    def _decision(self, seq: int, event: Decided) -> Decision:
+        genesis = self.model.genesis
+        return decision_of(decision_name(event.incarnation or genesis.folder, seq), genesis.policy, event)
+
+    def _known(self, handle: bytes, content: bytes, what: str) -> int | None:
+        """The number kept for a handle, if it is known; refuses another content under the same handle."""
+        found = self._fresh.get(handle) or self.store.find(handle)
+        if found is None:
+            return None
+        if found[1] and found[1] != content:
+            raise EventReused(f"this {what} was used before with another content; accepted: a new id, or exactly the same again")
+        return found[0]
+
+    def feedback(self, request: Feedback) -> Callable[[], Accepted]:
+        check_id("event_id", request.event_id)
+        check_rating(request.rating, self.model.genesis.scale)
+        handle, rating = event_handle(request.event_id), float(request.rating)
+        content = content_of(RatingContent(request.event_id, rating, request.decision_id, request.user, request.item))
+        fresh = handle in self._fresh
+        known = self._known(handle, content, "event_id")
+        if known is not None and fresh:
+            return lambda: Accepted(self._seqs[known], applied=True, duplicate=True, model_seq=self.model.seq)
+        if known is not None:
+            present = self.store.body(known) is not None
+            return lambda: Accepted(known, applied=present, duplicate=True, model_seq=self.model.seq)
+        rated = self._rated(request, rating)
+        handles = [(handle, content)]
+        if rated.decision is not None:
+            answer = answer_handle(rated.decision, rated.item)
+            if answer in self._fresh or self.store.find(answer) is not None:
+                raise AlreadyRated("this item of the decision has been rated; accepted: one rating for each item that a decision showed")
+            handles.append((answer, ANSWERED))
+        self._check_rated(rated)
+        place = len(self._late)
+        self._late.append((rated, handles))
+        for one, kept in handles:
+            self._fresh[one] = (place, kept)
+        return lambda: Accepted(self._seqs[place], applied=True, duplicate=False, model_seq=self.model.seq)
+
+    def _rated(self, request: Feedback, rating: float) -> Rated:
+        if request.decision_id is None:
+            if request.user is None or request.item is None:
+                raise BadValue("a rating needs a decision_id, or a user and an item")
+            check_id("user", request.user)
+            check_id("item", request.item)
+            return Rated(self.now, request.event_id, request.user, request.item, rating, None, None, None)
+        seq, decision = self._find_decision(request.decision_id)
+        if request.user is not None and request.user != decision.user:
+            raise BadValue("user is not the one this decision was made for; accepted: that one, or none")
+        if request.item is None and len(decision.items) > 1:
+            raise BadValue(f"item is missing; accepted: one of the {len(decision.items)} items of the decision")
+        placed = next((placed for placed in decision.items if request.item in (None, placed.item)), None)
+        if placed is None:
+            raise BadValue("item is one that this decision did not show; accepted: an item of the decision")
+        return Rated(self.now, request.event_id, decision.user, placed.item, rating, seq, placed.mean, placed.score)
+
+    def _find_decision(self, decision_id: str) -> tuple[int, Decided]:
+        digits = decision_id.partition("-")[0]
+        if digits.isascii() and digits.isdigit() and len(digits) < 19 and int(digits) <= self.head:
+            seq = int(digits)
+            decision = self._decided(seq)
+            if decision_name(decision.incarnation or self.model.genesis.folder, seq) == decision_id:
+                return seq, decision
+        raise UnknownDecision("decision_id is one that nobody was given here; accepted: the decision_id of an answer")
+
+    def _check_rated(self, rated: Rated) -> None:
+        """Whoever rates, and what is rated, must exist, or be allowed to come into being."""
+        view, known = self.view, self.view.number_of(rated.item) is not None or rated.item in self.view.late_items
+        if not known and self.model.genesis.closed:
+            raise UnknownItem(f"item is {rated.item!r}; accepted, as the catalogue is closed: an item that was upserted")
+        view.late_ratings += 1
+        stranger = rated.user not in self.model.users and rated.user not in view.late_users
+        if known and not stranger and view.late_ratings <= self.model.affordable:
+            return
+        if not known:
+            view.late_items.add(rated.item)
+        if stranger:
+            view.late_users.add(rated.user)
+        try:
+            view.check_room()
+        except Refused:
+            view.late_ratings -= 1
+            if not known:
+                view.late_items.discard(rated.item)
+            if stranger:
+                view.late_users.discard(rated.user)
+            raise
+
+    def feedback_batch(self, request: FeedbackBatch) -> Finish:
+        check_count("the number of events", len(request.events), 0, MOST_EVENTS)
+
+        def attempt(event: Feedback) -> Callable[[], Accepted | Refusal]:
+            try:
+                return self.feedback(event)
+            except Refused as refusal:
+                told = Refusal(refusal.status, refusal.code, str(refusal))
+                return lambda: told
+
+        answers = [attempt(event) for event in request.events]
+        return lambda: BatchAccepted([answer() for answer in answers])
+
+    def upsert_item(self, request: UpsertItem) -> Finish:
+        check_id("item", request.item)
+        return self._offer(request.item)
+
+    def restore_item(self, request: RestoreItem) -> Finish:
+        self._check_known(request.item)
+        return self._offer(request.item)
+
+    def retire_item(self, request: RetireItem) -> Finish:
+        number = self._check_known(request.item)
+        seq = self.head
+        if number not in self.view.retired:
+            seq = self._put_early(Retire(self.now, request.item))
+            self.view.retire(number)
+        return lambda: ItemAccepted(request.item, retired=True, created=False, seq=seq, model_seq=self.model.seq)
+
+    def _offer(self, item: str) -> Finish:
+        number = self.view.number_of(item)
+        created, seq = number is None, self.head
+        if created:
+            self.view.check_room(1)
+        if number is None or number in self.view.retired:
+            seq = self._put_early(Item(self.now, item))
+            self.view.offer(item)
+        return lambda: ItemAccepted(item, retired=False, created=created, seq=seq, model_seq=self.model.seq)
+
+    def _check_known(self, item: str) -> int:
+        check_id("item", item)
+        number = self.view.number_of(item)
+        if number is None:
+            raise UnknownItem(f"item is {item!r}; accepted: an item there is")
+        return number
+
+    def view_user(self, request: ViewUser) -> Callable[[], UserView]:
+        check_id("user", request.user)
+        check_count("n", request.n, 0, MOST_VIEWED)
+
+        def read() -> UserView:
+            if request.user not in self.model.users:
+                raise UnknownUser("this user has not rated anything; accepted: a user who has")
+            return view_user(self.model, request.user, request.n)
+
+        return read
+
+    def version(self, request: AskVersion) -> Callable[[], Version]:
+        engaged = self.engaged
+        return lambda: version_of(self.model, self.store.head, engaged.durability, request.state, engaged.known_state)
+
+    def series(self, request: AskSeries) -> Callable[[], Series]:
+        return self.model.series.series
+
+
+READING = (ViewUser, AskVersion, AskSeries)
+"""Requests that write nothing, and go on when there is no room on the disk."""
+
+HANDLERS: dict[type[Request[Any]], Callable[[Group, Any], Finish]] = {
+    Recommend: Group.recommend,
+    Feedback: Group.feedback,
+    FeedbackBatch: Group.feedback_batch,
+    UpsertItem: Group.upsert_item,
+    RetireItem: Group.retire_item,
+    RestoreItem: Group.restore_item,
+    ViewUser: Group.view_user,
+    AskVersion: Group.version,
+    AskSeries: Group.series,
+}

@@ -1,0 +1,60 @@
+"""How it went: averages over groups of ratings, in bounded memory."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from albatross.service.api.answers import Series
+
+GROUPS = 512
+"""Groups, at most (an even number): when they are full, neighbours are merged and each holds twice as many ratings."""
+
+BOUNDLESS = 1e300
+"""A score as large as this says that the item was not tried yet, not how good it is."""
+
+RATINGS, REWARD, DECIDED, INSIDE, GAP = range(5)
+
+
+class SeriesKeeper:
+    """Sums per group. A pure function of the ratings in their order, however they are batched."""
+
+    def __init__(self) -> None:
+        self.width = 1
+        self.count = 0
+        self.sums: NDArray[np.float64] = np.zeros((GROUPS, 5))
+
+    def add(self, ratings: NDArray[np.float64], means: NDArray[np.float64], scores: NDArray[np.float64]) -> None:
+        """Count ratings; `means` and `scores` are not a number where there was no decision."""
+        decided = np.abs(scores) < BOUNDLESS  # false where it is not a number
+        bonus = np.abs(np.where(decided, scores - means, 0.0))
+        inside = decided & (np.abs(ratings - np.where(decided, means, 0.0)) <= bonus)
+        gap = np.where(decided, scores - ratings, 0.0)
+        terms = np.stack([np.ones_like(ratings), ratings, decided.astype(float), inside.astype(float), gap], axis=1)
+        start = 0
+        while start < len(terms):
+            part = terms[start : start + self.width * GROUPS - self.count]
+            np.add.at(self.sums, (self.count + np.arange(len(part))) // self.width, part)
+            self.count += len(part)
+            start += len(part)
+            if self.count == self.width * GROUPS:
+                self.sums[: GROUPS // 2] = self.sums[0::2] + self.sums[1::2]
+                self.sums[GROUPS // 2 :] = 0.0
+                self.width *= 2
+
+    def series(self) -> Series:
+        used = self.sums[: -(-self.count // self.width)]
+
+        def averages(total: int, number: int) -> list[float | None]:
+            return [float(row[total] / row[number]) if row[number] else None for row in used]
+
+        return Series(
+            width=self.width,
+            ratings=[int(count) for count in used[:, RATINGS]],
+            reward=averages(REWARD, RATINGS),
+            calibration=averages(INSIDE, DECIDED),
+            optimism=averages(GAP, DECIDED),
+        )
+
+    def saved(self) -> dict[str, Any]:
+        return {"width": self.width, "count": self.count}

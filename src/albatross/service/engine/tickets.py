@@ -1,0 +1,47 @@
+"""A request on its way through the engine, and what came of it."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from albatross.service.api.answers import Answer
+from albatross.service.api.requests import Feedback, FeedbackBatch, Request
+
+
+class Ticket:
+    """A request that waits. Once it is settled, either `answer` or `error` is there, and `tell` is called."""
+
+    __slots__ = ("answer", "error", "request", "since", "tell")
+
+    def __init__(self, request: Request[Any], tell: "Tell") -> None:
+        self.request = request
+        self.tell = tell
+        """Called from the engine's thread, once for all tickets of a group that have the same."""
+        self.answer: Answer | None = None
+        self.error: BaseException | None = None
+        self.since = 0.0
+        """When it was queued."""
+
+    @property
+    def weight(self) -> int:
+        """How many simple requests it is like."""
+        return len(self.request.events) if isinstance(self.request, FeedbackBatch) else 1
+
+    @property
+    def event_ids(self) -> Iterable[str]:
+        if isinstance(self.request, Feedback):
+            return (self.request.event_id,)
+        if isinstance(self.request, FeedbackBatch):
+            return [event.event_id for event in self.request.events]
+        return ()
+
+
+Tell = Callable[[Sequence[Ticket]], None]
+
+
+def tell_all(tickets: Iterable[Ticket]) -> None:
+    """Tell everybody whose ticket is settled, each teller once."""
+    tellers: dict[Tell, list[Ticket]] = {}
+    for ticket in tickets:
+        tellers.setdefault(ticket.tell, []).append(ticket)
+    for tell, told in tellers.items():
+        tell(told)

@@ -1,0 +1,159 @@
+"""Who may come in: the right name of the service, a key with the right scope, and a place while there is one.
+
+A page in somebody's browser can make it send requests to this machine, under a name of the page's choosing. So a request must call the
+service by one of its own names, and if a page sent it, the page must have come from here, or from where the owner said.
+"""
+
+import asyncio
+import ipaddress
+from collections.abc import Iterable
+
+from albatross.service.api.errors import Denied, Overloaded, Unauthorized
+from albatross.service.api.routes import Scope
+from albatross.service.http.bridge import Asked
+from albatross.service.http.exchange import Exchange
+from albatross.service.http.keys import Key, Keys
+from albatross.service.http.strict_json import shorten
+
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+MOST_GUESSES = 8
+"""Keys with a slow hash that may wait to be verified, at most."""
+
+PREFLIGHT = (
+    b"access-control-allow-methods: GET, POST\r\n"
+    b"access-control-allow-headers: authorization, content-type\r\n"
+    b"access-control-max-age: 600\r\n"
+)
+"""What a browser asks before it lets a page of another origin send JSON."""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address.
+
+    >>> is_loopback("localhost"), is_loopback("::1"), is_loopback("0.0.0.0"), is_loopback("shop.example")
+    (True, True, False, False)
+    """
+    try:
+        return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+class Admission:
+    """Belongs to one event loop."""
+
+    def __init__(self, engine: Asked, keys: Keys, places: int, hosts: Iterable[str], origins: Iterable[str], key_needed: bool) -> None:
+        """`key_needed`: also where there is no key yet, as beyond this machine nobody is let in without."""
+        self.engine, self.keys, self.places, self.key_needed = engine, keys, places, key_needed
+        self.in_flight = 0
+        self._hosts = frozenset(name.lower().encode() for name in hosts)
+        self._origins = frozenset(origin.lower().rstrip("/").encode() for origin in origins)
+        self._accepted = ", ".join(sorted(name.decode() for name in self._hosts))
+        self._known_hosts: set[bytes] = set()
+        """Spellings of the Host header that were found to be right."""
+        self._by_key: dict[str, int] = {}
+        self._looked = self._needed = False
+        self._guess = asyncio.Lock()
+        self._guesses = 0
+
+    def check_names(self, exchange: Exchange) -> None:
+        """Refuse another Host than ours and another Origin than those allowed. Nothing is parsed: names are compared as they are."""
+        headers = exchange.headers
+        host = headers.get(b"host", b"").lower()
+        if host not in self._known_hosts:
+            if b"*" not in self._hosts and _without_port(host) not in self._hosts:
+                given = shorten(host.decode("latin-1"))
+                raise Denied(f"Host is {given!r}; accepted: {self._accepted}; more by --allow-host")
+            if len(self._known_hosts) < 100:
+                self._known_hosts.add(host)
+        if b"origin" in headers:
+            origin = headers[b"origin"].lower()
+            if origin in self._origins:
+                exchange.cors = b"access-control-allow-origin: %b\r\nvary: origin\r\n" % origin
+            elif origin not in (b"http://" + host, b"https://" + host):
+                given = shorten(origin.decode("latin-1"))
+                raise Denied(f"Origin is {given!r}; accepted: pages of this service; more by --allow-origin")
+
+    def check_load(self) -> None:
+        """Refuse while more is asked than can be answered: before a body is read, as reading it would only make it worse."""
+        if self.engine.congested:
+            raise Overloaded(f"more is asked than can be answered; try again in {Overloaded.retry_after} s")
+        if self.in_flight >= self.places:
+            raise Overloaded(f"{self.places} requests are being answered already; try again in {Overloaded.retry_after} s")
+
+    def check_key(self, exchange: Exchange, scope: Scope) -> None:
+        """Refuse who has no key for this. Raises `Unverified` where that takes long to tell: then `verify_key` does."""
+        if not self.key_is_needed():
+            return
+        key = self.keys.find(_bearer(exchange))
+        _check_scope(key, scope)
+        exchange.key = key
+
+    async def verify_key(self, exchange: Exchange, scope: Scope) -> None:
+        """The same, with a slow hash. These wait for one another, and nobody else for them."""
+        if self._guesses >= MOST_GUESSES:
+            raise Overloaded(f"{MOST_GUESSES} keys are being verified already; try again in {Overloaded.retry_after} s")
+        self._guesses += 1
+        try:
+            async with self._guess:
+                key = await asyncio.to_thread(self.keys.verify, _bearer(exchange))
+        finally:
+            self._guesses -= 1
+        _check_scope(key, scope)
+        exchange.key = key
+
+    def enter(self, exchange: Exchange) -> None:
+        """Take a place among those that are worked on. No key may have more than half of them."""
+        if self.in_flight >= self.places:
+            raise Overloaded(f"{self.places} requests are being answered already; try again in {Overloaded.retry_after} s")
+        if exchange.key is not None:
+            taken = self._by_key.get(exchange.key.name, 0)
+            if 2 * taken >= self.places > 1:
+                raise Overloaded(f"{taken} requests of this key are being answered already; try again in {Overloaded.retry_after} s")
+            self._by_key[exchange.key.name] = taken + 1
+        self.in_flight += 1
+        exchange.placed = True
+
+    def leave(self, exchange: Exchange) -> None:
+        if not exchange.placed:
+            return
+        exchange.placed = False
+        self.in_flight -= 1
+        if exchange.key is not None:
+            left = self._by_key[exchange.key.name] - 1
+            if left:
+                self._by_key[exchange.key.name] = left
+            else:
+                del self._by_key[exchange.key.name]
+
+    def key_is_needed(self) -> bool:
+        """Whether a key is needed. The file is looked at once for all requests of one turn of the loop."""
+        if not self._looked:
+            needed = self.keys.needed
+            self._looked = True
+            self._needed = needed or self.key_needed
+            asyncio.get_running_loop().call_soon(self._look_again)
+        return self._needed
+
+    def _look_again(self) -> None:
+        self._looked = False
+
+
+def _bearer(exchange: Exchange) -> str:
+    word, _, given = exchange.headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+    given = given.strip()
+    if word.lower() != "bearer" or not given:
+        raise Unauthorized("there is no key; accepted: the header Authorization: Bearer KEY")
+    return given
+
+
+def _check_scope(key: Key | None, scope: Scope) -> None:
+    if key is None:
+        raise Unauthorized("the key is not one of this service, or it has expired")
+    if scope not in key.scopes:
+        raise Denied(f"the key has the scope {', '.join(key.scopes)}; accepted: {scope}")
+
+
+def _without_port(host: bytes) -> bytes:
+    name, colon, port = host.rpartition(b":")
+    return name if colon and port.isdigit() else host

@@ -1,0 +1,219 @@
+"""The service over HTTP: one application, made from the table of routes."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import httptools
+import msgspec
+
+from albatross.service.api.answers import Alive
+from albatross.service.api.errors import MethodNotAllowed, NotFound, NotReady, StorageFailed
+from albatross.service.api.requests import AskVersion
+from albatross.service.api.routes import BATCH, HEALTH, METRICS, NDJSON, READY, ROUTES, SCHEMA, STREAM, Route, Scope
+from albatross.service.http import openapi
+from albatross.service.http.admission import PREFLIGHT, Admission
+from albatross.service.http.bodies import answer_lines
+from albatross.service.http.bridge import Bridge, Question
+from albatross.service.http.connection import BODY_TOO_LARGE, MAX_BODY
+from albatross.service.http.crowd import Crowd
+from albatross.service.http.exchange import Exchange
+from albatross.service.http.keys import Unverified
+from albatross.service.http.metrics import CONTENT_TYPE, OTHER, Meter, Metrics
+from albatross.service.http.news import News
+from albatross.service.http.problems import MEDIA_TYPE, headers_of, of_error
+from albatross.service.http.strict_json import read_as
+
+JSON = b"application/json"
+
+encode = msgspec.json.Encoder().encode
+
+
+class Served:
+    """A route, with all that is needed to serve it."""
+
+    __slots__ = ("allow", "asks", "handler", "meter", "method", "reads", "scope")
+
+    def __init__(self, route: Route, handler: Callable[[Exchange, "Served"], None], meter: Meter) -> None:
+        self.handler, self.meter = handler, meter
+        self.method = route.method.encode()
+        self.allow = b"allow: %b\r\n" % self.method
+        self.reads, self.asks = route.reads, route.asks
+        self.scope: Scope | None = route.scope
+
+
+class Application:
+    """What is done with a request. Belongs to one event loop."""
+
+    def __init__(self, bridge: Bridge, admission: Admission, crowd: Crowd, scale: tuple[float, float]) -> None:
+        self.bridge, self.admission, self.crowd = bridge, admission, crowd
+        self.engine = bridge.engine
+        self.metrics = Metrics(route.path for route in ROUTES)
+        self.wire = self.metrics.meters[OTHER]
+        self.news = News(bridge)
+        self._descriptions = {needed: encode(openapi.describe(scale, needed)) for needed in (False, True)}
+        self._tasks: set[asyncio.Task[None]] = set()
+        special = {
+            BATCH: self._answer_batch,
+            STREAM: self._answer_stream,
+            METRICS: self._answer_metrics,
+            HEALTH: self._answer_health,
+            READY: self._answer_readiness,
+            SCHEMA: self._answer_schema,
+        }
+        self._routes = {
+            route.path.encode(): Served(route, special.get(route.path, self._ask_engine), self.metrics.meters[route.path])
+            for route in ROUTES
+        }
+
+    # What a connection tells.
+
+    def open(self, exchange: Exchange) -> None:
+        """The head is there: look whether the request may come in. May answer already."""
+        try:
+            self._admit(exchange)
+        except Exception as error:
+            self.refuse(exchange, error)
+
+    def act(self, exchange: Exchange) -> None:
+        """All of an admitted request is there: answer it, now or later."""
+        served = exchange.served
+        assert served is not None
+        try:
+            if served.scope is not None:
+                self.admission.enter(exchange)
+            served.handler(exchange, served)
+        except Exception as error:
+            self.refuse(exchange, error)
+
+    def leave(self, exchange: Exchange) -> None:
+        """The exchange is over, or it has become a stream."""
+        self.admission.leave(exchange)
+
+    def refuse(self, exchange: Exchange, error: BaseException, extra: bytes = b"") -> None:
+        """Say why there is no answer."""
+        if exchange.answered:
+            return
+        if b"expect" in exchange.headers and not exchange.complete:
+            exchange.keep_alive = False  # nobody knows whether the body will be sent
+        content = of_error(error)
+        exchange.answer(content.status, MEDIA_TYPE, encode(content), headers_of(error) + extra)
+
+    # Admission.
+
+    def _admit(self, exchange: Exchange) -> None:
+        served = exchange.served = self._routes.get(exchange.url) or self._routes.get(_path_of(exchange.url))
+        exchange.meter = self.wire if served is None else served.meter
+        self.admission.check_names(exchange)
+        if served is None:
+            raise NotFound("there is no such path; accepted: those that /schema lists")
+        if exchange.method != served.method:
+            if exchange.method == b"OPTIONS" and exchange.cors:
+                exchange.answer_empty(PREFLIGHT)
+            else:
+                error = MethodNotAllowed(f"the path has another method; accepted: {served.method.decode()}")
+                self.refuse(exchange, error, served.allow)
+            return
+        if served.scope is not None:
+            try:
+                self.admission.check_key(exchange, served.scope)
+            except Unverified:
+                self._run(exchange, self._verify(exchange, served.scope))
+                return
+            self.admission.check_load()
+        length = exchange.headers.get(b"content-length", b"")
+        if len(length) > 6 and int(length) > MAX_BODY:  # the parser lets digits pass only
+            self.refuse(exchange, BODY_TOO_LARGE)
+            return
+        exchange.admitted = True
+
+    async def _verify(self, exchange: Exchange, scope: Scope) -> None:
+        await self.admission.verify_key(exchange, scope)
+        self.admission.check_load()
+        exchange.admitted = True
+        exchange.line.proceed()
+
+    # Answers.
+
+    def _ask_engine(self, exchange: Exchange, served: Served) -> None:
+        reads = served.reads
+        request = served.asks if reads is None else read_as(exchange.take_body(), reads)
+        assert request is not None
+        self.bridge.send(request, exchange, self._settle)
+
+    def _settle(self, question: Question) -> None:
+        if question.error is None:
+            question.exchange.answer(200, JSON, encode(question.answer))
+        else:
+            self.refuse(question.exchange, question.error)
+
+    def _answer_batch(self, exchange: Exchange, served: Served) -> None:
+        async def answer() -> None:
+            exchange.answer(200, NDJSON.encode(), await answer_lines(exchange.take_body(), self.bridge.ask))
+
+        self._run(exchange, answer())
+
+    def _answer_stream(self, exchange: Exchange, served: Served) -> None:
+        self.news.admit(exchange)
+        exchange.on_end = self.news.leave
+        self._run(exchange, self.news.begin(exchange))
+
+    def _answer_metrics(self, exchange: Exchange, served: Served) -> None:
+        async def answer() -> None:
+            readiness = self.engine.readiness
+            version = await self.bridge.ask(AskVersion("none")) if readiness.ready else None
+            gauges = {
+                "in_flight": ("Requests being answered", self.admission.in_flight),
+                "connections": ("Open connections", len(self.crowd.members)),
+                "body_bytes": ("Bytes of bodies in memory", self.crowd.bytes),
+            }
+            exchange.answer(200, CONTENT_TYPE, self.metrics.expose(readiness, version, gauges))
+
+        self._run(exchange, answer())
+
+    def _answer_health(self, exchange: Exchange, served: Served) -> None:
+        readiness = self.engine.readiness
+        if readiness.phase == "failed":
+            raise StorageFailed(readiness.detail or "the engine failed")
+        exchange.answer(200, JSON, encode(Alive(True)))
+
+    def _answer_readiness(self, exchange: Exchange, served: Served) -> None:
+        readiness = self.engine.readiness
+        if self.crowd.ending or not readiness.ready:
+            detail = f"; {readiness.detail}" if readiness.detail else ""
+            raise NotReady(f"{readiness.phase}: {readiness.done} of {readiness.total} events{detail}")
+        exchange.answer(200, JSON, encode(readiness))
+
+    def _answer_schema(self, exchange: Exchange, served: Served) -> None:
+        try:
+            needed = self.admission.key_is_needed()
+        except NotReady:
+            needed = True
+        exchange.answer(200, JSON, self._descriptions[needed])
+
+    def _run(self, exchange: Exchange, answering: Coroutine[Any, Any, None]) -> None:
+        """Answer in a task of its own, where an answer takes more than one question."""
+
+        async def run() -> None:
+            try:
+                await answering
+            except Exception as error:
+                self.refuse(exchange, error)
+
+        task = asyncio.get_running_loop().create_task(run())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _path_of(url: bytes) -> bytes:
+    """The path alone: no route looks at a query, and a proxy may send all of an address.
+
+    >>> _path_of(b"/healthz?now"), _path_of(b"http://localhost/healthz")
+    (b'/healthz', b'/healthz')
+    """
+    if not url.startswith(b"/"):
+        try:
+            return httptools.parse_url(url).path or b""
+        except httptools.HttpParserInvalidURLError:
+            return b""
+    return url.partition(b"?")[0]

@@ -1,0 +1,83 @@
+"""Many ratings in one request: one JSON document a line in, one status line each out."""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+
+import msgspec
+
+from albatross.service.api.answers import Accepted, BatchAccepted, LineAnswer, Refusal
+from albatross.service.api.errors import NotJson, Refused, TooLarge
+from albatross.service.api.requests import Feedback, FeedbackBatch
+from albatross.service.api.values import MOST_EVENTS
+from albatross.service.http.problems import LONGEST_DETAIL
+from albatross.service.http.strict_json import read_as, shorten
+
+SLICE = 500
+"""Lines that are read and committed together: so many take a few milliseconds, in which nobody else is heard."""
+
+Ask = Callable[[FeedbackBatch], Awaitable[BatchAccepted]]
+
+
+async def answer_lines(body: bytes, ask: Ask) -> bytes:
+    """A status line for each line of a body, in order.
+
+    Where a whole slice is refused, its lines say so; what stood before it has its answers already.
+    """
+    answer = bytearray()
+    for start, lines in _slices(split_lines(body)):
+        answer += _written(start, await _results([read_line(line) for line in lines], ask))
+    return bytes(answer)
+
+
+def split_lines(body: bytes) -> list[bytes]:
+    r"""The lines of a body, but for an empty last one.
+
+    >>> split_lines(b"1\n2\n")
+    [b'1', b'2']
+    """
+    if not body.strip():
+        raise NotJson("the body is empty")
+    if body.count(b"\n") > MOST_EVENTS:  # counted before they are split, as a million lines take a hundred megabytes
+        raise TooLarge(f"the body has more than {MOST_EVENTS} lines; accepted: up to that")
+    lines = body.split(b"\n")
+    if not lines[-1].strip():
+        lines.pop()
+    if len(lines) > MOST_EVENTS:
+        raise TooLarge(f"the body has {len(lines)} lines; accepted: up to {MOST_EVENTS}")
+    return lines
+
+
+def read_line(line: bytes) -> Feedback | Refusal:
+    """A line as a rating, or why it is none."""
+    try:
+        return read_as(line, Feedback)
+    except Refused as error:
+        return _refusal(error)
+
+
+async def _results(lines: Sequence[Feedback | Refusal], ask: Ask) -> list[Accepted | Refusal]:
+    events = [line for line in lines if isinstance(line, Feedback)]
+    answers: Iterator[Accepted | Refusal]
+    try:
+        answers = iter((await ask(FeedbackBatch(events))).answers if events else [])
+    except Refused as error:
+        answers = iter([_refusal(error)] * len(events))
+    return [line if isinstance(line, Refusal) else next(answers) for line in lines]
+
+
+def _slices(lines: Sequence[bytes]) -> Iterator[tuple[int, Sequence[bytes]]]:
+    for start in range(0, len(lines), SLICE):
+        yield start, lines[start : start + SLICE]
+
+
+def _refusal(error: Refused) -> Refusal:
+    return Refusal(error.status, error.code, str(error))
+
+
+def _written(start: int, results: Iterable[Accepted | Refusal]) -> bytes:
+    return b"".join(msgspec.json.encode(_line(number, result)) + b"\n" for number, result in enumerate(results, start + 1))
+
+
+def _line(number: int, result: Accepted | Refusal) -> LineAnswer:
+    if isinstance(result, Refusal):
+        return LineAnswer(number, result.status, code=result.code, detail=shorten(result.detail, LONGEST_DETAIL))
+    return LineAnswer(number, 200, result.seq, result.applied, result.duplicate, result.model_seq)

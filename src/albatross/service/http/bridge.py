@@ -1,0 +1,92 @@
+"""From the event loop to the engine's thread and back.
+
+Crossing from one thread to the other is what costs most. So all that arrives in one turn of the loop goes over in one go, and all that
+the engine has answered together comes back in one.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
+
+from albatross.service.api.answers import Answer, Readiness
+from albatross.service.api.requests import Request
+from albatross.service.engine.tickets import Ticket
+from albatross.service.http.exchange import Exchange
+
+A = TypeVar("A", bound=Answer)
+
+
+class Asked(Protocol):
+    """What this room needs of an engine."""
+
+    @property
+    def readiness(self) -> Readiness: ...
+
+    @property
+    def congested(self) -> bool: ...
+
+    def put(self, tickets: Sequence[Ticket]) -> list[Ticket]: ...
+
+
+class Question(Ticket):
+    """A request with what to do, in the event loop, once it is settled."""
+
+    __slots__ = ("exchange", "settle")
+
+    exchange: Exchange
+    settle: Callable[["Question"], None]
+
+
+class Bridge:
+    """Belongs to one event loop."""
+
+    def __init__(self, engine: Asked, loop: asyncio.AbstractEventLoop) -> None:
+        self.engine, self._loop = engine, loop
+        self._collected: list[Question] = []
+        self._tell = self._told
+
+    def send(self, request: Request[Any], exchange: Exchange, settle: Callable[[Question], None]) -> None:
+        """Ask; `settle` gets the question with its answer or its error, later, in the event loop."""
+        question = Question(request, self._tell)
+        question.exchange, question.settle = exchange, settle
+        self._collect(question)
+
+    async def ask(self, request: Request[A]) -> A:
+        """The engine's answer, or raise why there is none."""
+        future: asyncio.Future[A] = self._loop.create_future()
+
+        def settle(question: Question) -> None:
+            if future.cancelled():
+                return
+            if question.error is None:
+                future.set_result(question.answer)  # type: ignore[arg-type]
+            else:
+                future.set_exception(question.error)
+
+        question = Question(request, self._tell)
+        question.settle = settle
+        self._collect(question)
+        return await future
+
+    def _collect(self, question: Question) -> None:
+        if not self._collected:
+            self._loop.call_soon(self._hand_over)
+        self._collected.append(question)
+
+    def _hand_over(self) -> None:
+        questions, self._collected = self._collected, []
+        try:
+            self._settle(self.engine.put(questions))
+        except Exception as error:  # whoever asked must hear of it, whatever it is
+            for question in questions:
+                question.error = error
+            self._settle(questions)
+
+    def _told(self, tickets: Sequence[Ticket]) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens any more
+            self._loop.call_soon_threadsafe(self._settle, tickets)
+
+    def _settle(self, tickets: Sequence[Ticket]) -> None:
+        for ticket in tickets:
+            ticket.settle(ticket)  # type: ignore[attr-defined]

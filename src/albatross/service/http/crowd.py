@@ -1,0 +1,133 @@
+"""Everybody who is connected: how many they may be, how slow, and how much memory their bodies may take.
+
+A connection costs a descriptor and a body costs memory, and both are the sender's to hold. So there is a bound on each, and where it is
+reached, those give way who have kept us waiting longest: not the one who comes now and is ready to ask.
+"""
+
+import asyncio
+import contextlib
+import time
+from typing import Protocol
+
+from albatross.service.api.errors import Overloaded, Refused, TooSlow
+from albatross.service.http.exchange import Exchange
+
+HEAD_SECONDS = 10.0
+"""From a connection, or the first byte of a later request, to the end of the head."""
+IDLE_SECONDS = 75.0
+"""Between two requests: longer than proxies keep connections, so that they end them and not we."""
+BODY_SECONDS = 10.0
+"""For a body …"""
+BODY_RATE = 2**16
+"""… and a second more for so many bytes of it that have arrived."""
+READ_SECONDS = 30.0
+"""For a client to read what it was sent."""
+LINGER_SECONDS = 2.0
+"""For a client to stop sending after it was told that it need not go on."""
+SWEEP_SECONDS = 1.0
+MOST_CONNECTIONS = 4096
+SPARE_DESCRIPTORS = 128
+"""For the log, the snapshots and the libraries."""
+MOST_BODY_BYTES = 2**26
+"""Bytes of bodies in memory, in all."""
+
+CROWDED = Overloaded("too many bodies are being sent at once; try again in a second")
+SLOW_BODY = TooSlow(f"the body did not arrive within {BODY_SECONDS:g} s and a second more for every {BODY_RATE // 1024} KiB of it")
+
+
+class Member(Protocol):
+    """A connection, as far as the crowd is concerned."""
+
+    def hang_up(self) -> None:
+        """End at once, whatever is going on."""
+
+    def give_up_head(self) -> None:
+        """End: no complete head came in time."""
+
+    def give_up_body(self) -> None:
+        """End: no complete body came in time."""
+
+    def refuse(self, error: Refused) -> None:
+        """Refuse what is being received."""
+
+    def end(self) -> None:
+        """End as soon as what has been received is answered."""
+
+
+class Crowd:
+    """All connections of a service. Belongs to the event loop."""
+
+    def __init__(self, most: int = MOST_CONNECTIONS, most_bytes: int = MOST_BODY_BYTES) -> None:
+        self.most, self.most_bytes = most, most_bytes
+        self.members: set[Member] = set()
+        self.heads: dict[Member, float] = {}
+        """Who has not sent a complete head yet, who has waited longest first, and until when it may wait."""
+        self.bodies: dict[Member, Exchange] = {}
+        """Who is sending a body, in the order of their heads."""
+        self.unread: dict[Member, float] = {}
+        """Who does not read the answer, and until when it may wait."""
+        self.bytes = 0
+        self.ending = False
+
+    def enter(self, member: Member) -> bool:
+        """Whether there is room for one more; if need be, somebody who waits is sent away."""
+        if self.ending:
+            return False
+        if len(self.members) >= self.most:
+            longest = next(iter(self.heads or self.bodies or self.unread), None)
+            if longest is None:
+                return False
+            longest.hang_up()
+        self.members.add(member)
+        self.heads[member] = time.monotonic() + HEAD_SECONDS
+        return True
+
+    def leave(self, member: Member) -> None:
+        self.members.discard(member)
+        self.heads.pop(member, None)
+        self.bodies.pop(member, None)
+        self.unread.pop(member, None)
+
+    def hold(self, exchange: Exchange, size: int) -> bool:
+        """Whether so many more bytes of a body may be kept. The bodies that are oldest and not complete give way."""
+        self.bytes += size
+        exchange.held += size
+        while self.bytes > self.most_bytes:
+            slowest = next((member for member, other in self.bodies.items() if other is not exchange and other.held), None)
+            if slowest is None:
+                return False
+            slowest.refuse(CROWDED)
+        return True
+
+    def let_go(self, exchange: Exchange) -> None:
+        self.bytes -= exchange.held
+        exchange.held = 0
+
+    def sweep(self) -> None:
+        """Send away who has kept us waiting for too long."""
+        now = time.monotonic()
+        for member in [member for member, until in self.heads.items() if until < now]:
+            member.give_up_head()
+        for member in [member for member, until in self.unread.items() if until < now]:
+            member.hang_up()
+        for member, exchange in list(self.bodies.items()):
+            if now - exchange.began > BODY_SECONDS + exchange.size / BODY_RATE:
+                member.give_up_body()
+
+    async def watch(self) -> None:
+        """Sweep for ever."""
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            self.sweep()
+
+    async def disperse(self, seconds: float) -> None:
+        """No more requests: who is being answered gets the answer, as far as it takes no longer than this; nobody else stays."""
+        self.ending = True
+        for member in list(self.members):
+            member.end()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self.members:
+                    await asyncio.sleep(0.01)
+        for member in list(self.members):
+            member.hang_up()

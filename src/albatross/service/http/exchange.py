@@ -1,0 +1,147 @@
+"""One request and its answer: what is known of it while it arrives, and how the answer goes out."""
+
+import time
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Protocol
+
+from albatross.service.http.metrics import Meter
+
+if TYPE_CHECKING:
+    from albatross.service.http.application import Served
+    from albatross.service.http.keys import Key
+
+HEADERS = frozenset({b"host", b"origin", b"authorization", b"content-length", b"expect"})
+"""The only header fields that are looked at."""
+
+GONE = 499
+"""Under which status those are counted who did not wait for the answer, as some proxies do."""
+STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
+
+
+class Line(Protocol):
+    """What an exchange needs of the connection it came by."""
+
+    def send(self, exchange: "Exchange", data: bytes) -> None:
+        """The whole answer."""
+
+    def write(self, exchange: "Exchange", data: bytes) -> None:
+        """A part of an answer that ends with the connection."""
+
+    def proceed(self) -> None:
+        """Go on: what was waited for is there."""
+
+    def finish(self, exchange: "Exchange") -> None:
+        """No more of it comes."""
+
+    def release(self, exchange: "Exchange") -> None:
+        """The exchange is over: what it held is free."""
+
+
+class Exchange:
+    """A request, from its first byte to the end of its answer. Belongs to the event loop."""
+
+    __slots__ = (
+        "acted",
+        "admitted",
+        "answered",
+        "began",
+        "body",
+        "complete",
+        "cors",
+        "headers",
+        "held",
+        "keep_alive",
+        "key",
+        "line",
+        "meter",
+        "method",
+        "on_end",
+        "placed",
+        "served",
+        "size",
+        "url",
+    )
+
+    def __init__(self, line: Line) -> None:
+        self.line = line
+        self.began = 0.0
+        """When it was looked at first."""
+        self.url = self.method = b""
+        self.headers: dict[bytes, bytes] = {}
+        self.keep_alive = True
+        self.body: list[bytes] = []
+        self.size = 0
+        """Bytes of the body so far."""
+        self.held = 0
+        """Bytes of the body that are counted as being in memory."""
+        self.complete = False
+        """Whether all of the request has arrived."""
+        self.admitted = False
+        """Whether its sender may ask this."""
+        self.acted = False
+        self.key: Key | None = None
+        self.placed = False
+        """Whether it has a place among those that are worked on."""
+        self.answered = False
+        self.cors = b""
+        """Header lines for the page of another origin that sent this."""
+        self.served: Served | None = None
+        self.meter: Meter | None = None
+        self.on_end: Callable[[Exchange], None] | None = None
+        """Who wants to know when it is over, a stream included."""
+
+    def add_header(self, name: bytes, value: bytes) -> None:
+        """A field that is given twice becomes one that nobody knows."""
+        self.headers[name] = value if name not in self.headers else b"%b, %b" % (self.headers[name], value)
+
+    def take_body(self) -> bytes:
+        parts, self.body = self.body, []
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def answer(self, status: int, kind: bytes, body: bytes, extra: bytes = b"") -> None:
+        """Send an answer, the only one. Nobody hears it where the connection is gone, but it counts."""
+        if self.answered:
+            return
+        self.answered = True
+        data = b"%bcontent-type: %b\r\n%b%b%bcontent-length: %d\r\n\r\n%b" % (
+            STATUS_LINES[status],
+            kind,
+            extra,
+            self.cors,
+            b"" if self.keep_alive else b"connection: close\r\n",
+            len(body),
+            b"" if self.method == b"HEAD" else body,
+        )
+        self._end(status)
+        if self.on_end is not None:
+            self.on_end(self)
+        self.line.send(self, data)
+
+    def answer_empty(self, extra: bytes) -> None:
+        """Send an answer without a body."""
+        if not self.answered:
+            self.answered = True
+            self._end(204)
+            self.line.send(self, b"%b%b%b\r\n" % (STATUS_LINES[204], extra, self.cors))
+
+    def begin_stream(self, kind: bytes) -> None:
+        """Send the head of an answer that ends with the connection."""
+        self.keep_alive = False
+        data = b"%bcontent-type: %b\r\ncache-control: no-store\r\n%bconnection: close\r\n\r\n" % (STATUS_LINES[200], kind, self.cors)
+        self._end(200)
+        self.line.write(self, data)
+
+    def abandon(self) -> None:
+        """The connection is gone, perhaps before the answer."""
+        if not self.answered:
+            self.answered = True
+            self._end(GONE)
+        if self.on_end is not None:
+            self.on_end(self)
+
+    def _end(self, status: int) -> None:
+        self.line.release(self)
+        if self.meter is not None:
+            self.meter.observe(status, time.monotonic() - self.began)
+            self.meter = None

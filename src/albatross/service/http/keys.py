@@ -1,0 +1,226 @@
+"""Who may ask what: random keys, of which only a hash is kept.
+
+A key is `alb_` + a public name of 8 characters + `_` + 256 random bits. The file `keys.json` in the service's folder holds the names,
+the scopes and a salted hash of the rest. A key is shown once, when it is made, and appears nowhere else. As nobody guesses 256 bits, the
+hash need not be slow. That of older files is (scrypt): such a key is recognised by a fast mark once it was verified.
+
+Once there has been a key, one is needed: a file without a key in it opens nothing.
+"""
+
+import base64
+import hashlib
+import hmac
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import get_args
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from albatross.core.errors import InvalidInput, unknown
+from albatross.core.files import lock_file, written_whole
+from albatross.service.api.errors import NotReady
+from albatross.service.api.routes import Scope
+
+SCOPES: tuple[str, ...] = get_args(Scope)
+FILE, LOCK = "keys.json", "keys.lock"
+OVERLAP = timedelta(days=1)
+"""How long a key that is being replaced still works."""
+SLOW = "scrypt"
+COST = {"n": 2**14, "r": 8, "p": 1, "maxmem": 2**26}
+"""Parameters of scrypt in older files: 16 MiB and some 50 ms for each guess."""
+
+
+class Key(Struct, frozen=True, omit_defaults=True):
+    """All that is kept of a key."""
+
+    name: str
+    scopes: tuple[str, ...]
+    salt: str
+    digest: str
+    made: str
+    note: str = ""
+    hash: str = SLOW
+    """How the digest is made; files that do not say it are older ones."""
+    expires: str | None = None
+    """When it ends, as ISO 8601 in UTC."""
+
+    def expired(self, now: datetime) -> bool:
+        return self.expires is not None and datetime.fromisoformat(self.expires) <= now
+
+    def matches(self, secret: str) -> bool:
+        """Whether this is the secret. Slow, by design, where the hash is."""
+        return hmac.compare_digest(_HASHES[self.hash](secret, bytes.fromhex(self.salt)), bytes.fromhex(self.digest))
+
+
+class _File(Struct, frozen=True):
+    keys: list[Key]
+
+
+class Keys:
+    """The keys of a folder. The file is read again whenever it has changed, so that a revoked key ends at once."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.path = Path(folder) / FILE
+        self._name = str(self.path)
+        self._stamp: tuple[int, int, int] | None = None
+        self._keys: dict[str, Key] = {}
+        # What was verified once is recognised by a fast keyed hash, whose key dies with the process.
+        self._pepper = secrets.token_bytes(32)
+        self._verified: dict[str, tuple[Key, bytes]] = {}
+        self._once = self.path.with_name(LOCK).exists()
+
+    @property
+    def needed(self) -> bool:
+        """Whether nobody is answered without a key. Raises `NotReady` where that cannot be told."""
+        self.refresh()
+        return self._stamp is not None
+
+    def __iter__(self) -> Iterator[Key]:
+        self.refresh()
+        return iter(list(self._keys.values()))
+
+    def find(self, given: str) -> Key | None:
+        """The key that was given, if it is one and that can be told quickly. Raises `Unverified` if it cannot."""
+        name, secret = _split(given)
+        key = self._keys.get(name)
+        if key is None or (key.expires is not None and key.expired(datetime.now(UTC))):
+            return None
+        if key.hash != SLOW:
+            return key if key.matches(secret) else None
+        known, mark = self._verified.get(name, (None, b""))
+        if known != key:
+            raise Unverified
+        return key if hmac.compare_digest(mark, self._mark(given)) else None
+
+    def verify(self, given: str) -> Key | None:
+        """The same, and as long as it takes; any thread may ask."""
+        self.refresh()
+        try:
+            return self.find(given)
+        except Unverified:
+            name, secret = _split(given)
+            key = self._keys.get(name)
+            if key is None or not key.matches(secret):
+                return None
+            self._verified[name] = (key, self._mark(given))
+            return key
+
+    def create(self, scopes: Iterable[str], note: str = "", expires: datetime | None = None) -> str:
+        """Make a key and return it: the only time that it can be seen."""
+        given = list(scopes)
+        for scope in given:
+            if scope not in SCOPES:
+                raise unknown("scope", scope, SCOPES)
+        if not given:
+            raise InvalidInput(f"no scope is given; accepted: one or more of {', '.join(SCOPES)}")
+        if expires is not None and expires <= datetime.now(UTC):
+            raise InvalidInput(f"the key would expire at {_written(expires)}, which is over; accepted: a time to come")
+        with self._changed() as keys:
+            return _add(keys, tuple(scope for scope in SCOPES if scope in given), note, expires)
+
+    def revoke(self, name: str) -> None:
+        """End a key."""
+        with self._changed(name) as keys:
+            del keys[name]
+
+    def rotate(self, name: str, overlap: timedelta = OVERLAP) -> str:
+        """Make a key that allows the same, and let the old one end after a while in which both work."""
+        with self._changed(name) as keys:
+            old, now = keys[name], datetime.now(UTC)
+            if old.expired(now):
+                raise InvalidInput(f"the key {name} has expired; accepted: one that works, or a new one by: albatross keys create")
+            end = now + overlap
+            if old.expires is None or datetime.fromisoformat(old.expires) > end:
+                keys[name] = replace(old, expires=_written(end))
+            return _add(keys, old.scopes, old.note, None)
+
+    def refresh(self) -> None:
+        """Read the file if it has changed. Raises `NotReady` where it was there and cannot be read: that opens nothing."""
+        try:
+            status = os.stat(self._name)  # noqa: PTH116 - while requests wait, and a Path takes three times as long
+        except FileNotFoundError:
+            if self._stamp is not None or self._once:
+                raise NotReady(f"there were keys, and {FILE} is gone; put it back, or make a key: albatross keys create") from None
+            return
+        except OSError as error:
+            raise NotReady(f"{FILE} cannot be read: {error.strerror}") from None
+        stamp = (status.st_mtime_ns, status.st_ino, status.st_size)
+        if stamp != self._stamp:
+            self._keys = self._read()
+            self._stamp = stamp
+
+    def _read(self) -> dict[str, Key]:
+        try:
+            found = msgspec.json.decode(self.path.read_bytes(), type=_File).keys
+            for key in found:
+                if key.hash not in _HASHES:
+                    raise ValueError(f"a hash called {key.hash}")
+                key.expired(datetime.now(UTC))
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, TypeError) as error:
+            # The stamp of before is kept out, so that it is tried again until the file is whole.
+            self._stamp = (0, 0, 0)
+            raise NotReady(f"{FILE} is not a file of keys ({type(error).__name__}); put back one that is") from None
+        return {key.name: key for key in found}
+
+    @contextmanager
+    def _changed(self, name: str | None = None) -> Iterator[dict[str, Key]]:
+        """The keys as they are, to be changed, while no other process can. What is changed is on disk at the end.
+
+        `name`: a key that must be there. The lock stays behind and says that there has been a key: without one, it is not made.
+        """
+        if name is not None and not self.path.exists():
+            raise unknown("key", name, ())
+        lock = os.open(self.path.with_name(LOCK), os.O_CREAT | os.O_RDWR, 0o600)
+        with open(lock, "r+b") as file:  # noqa: PTH123 - a Path cannot set the mode
+            lock_file(file, wait=True)
+            keys = self._read()
+            if name is not None and name not in keys:
+                raise unknown("key", name, keys)
+            yield keys
+            with written_whole(self.path, 0o600) as new:
+                new.write(msgspec.json.format(msgspec.json.encode(_File(list(keys.values()))), indent=1))
+
+    def _mark(self, given: str) -> bytes:
+        return hmac.digest(self._pepper, given.encode("utf-8", "surrogatepass"), "sha256")
+
+
+class Unverified(Exception):
+    """Whether this is the key takes a slow hash to tell."""
+
+
+def _add(keys: dict[str, Key], scopes: tuple[str, ...], note: str, expires: datetime | None) -> str:
+    name = next(name for name in iter(lambda: secrets.token_hex(4), None) if name not in keys)
+    secret = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode().rstrip("=")
+    salt = secrets.token_bytes(16)
+    made, end = _written(datetime.now(UTC)), None if expires is None else _written(expires)
+    keys[name] = Key(name, scopes, salt.hex(), _fast(secret, salt).hex(), made, note, "blake2b", end)
+    return f"alb_{name}_{secret}"
+
+
+def _written(time: datetime) -> str:
+    return time.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _split(given: str) -> tuple[str, str]:
+    prefix, _, rest = given.partition("_")
+    name, _, secret = rest.partition("_")
+    return (name, secret) if prefix == "alb" else ("", "")
+
+
+def _fast(secret: str, salt: bytes) -> bytes:
+    return hashlib.blake2b(secret.encode("utf-8", "surrogatepass"), key=salt, digest_size=32).digest()
+
+
+def _slow(secret: str, salt: bytes) -> bytes:
+    return hashlib.scrypt(secret.encode("utf-8", "surrogatepass"), salt=salt, dklen=32, **COST)
+
+
+_HASHES = {"blake2b": _fast, SLOW: _slow}

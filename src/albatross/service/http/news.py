@@ -1,0 +1,92 @@
+"""Server-sent events: the head of the log and the series, whenever there is something new.
+
+One task asks the engine for all who listen, so that all open pages together cost no more than one.
+"""
+
+import asyncio
+import contextlib
+
+import msgspec
+
+from albatross.service.api.errors import Overloaded, Refused
+from albatross.service.api.requests import AskSeries, AskVersion
+from albatross.service.api.routes import EVENTS
+from albatross.service.http.bridge import Bridge
+from albatross.service.http.exchange import Exchange
+
+MOST_STREAMS = 32
+STREAM_SECONDS = 1.0
+"""How often there is a look whether there is anything new."""
+
+_NOTHING_NEW = b": nothing new\n\n"
+
+
+class News:
+    """Who listens, and what they were told last. Belongs to one event loop."""
+
+    def __init__(self, bridge: Bridge) -> None:
+        self._bridge = bridge
+        self._places: set[Exchange] = set()
+        self._told: dict[Exchange, int] = {}
+        """The last event that each listener knows of."""
+        self._telling: asyncio.Task[None] | None = None
+        self._joined = asyncio.Event()
+
+    def admit(self, exchange: Exchange) -> None:
+        """Give a place to who wants to listen: before anything is asked, so that not one too many gets in."""
+        if len(self._places) >= MOST_STREAMS:
+            raise Overloaded(f"{MOST_STREAMS} streams are open; accepted: no more")
+        self._places.add(exchange)
+
+    def leave(self, exchange: Exchange) -> None:
+        self._places.discard(exchange)
+        self._told.pop(exchange, None)
+
+    async def begin(self, exchange: Exchange) -> None:
+        """Begin a stream, if the engine can be asked; the first news come at once."""
+        await self._bridge.ask(AskVersion("none"))
+        if exchange not in self._places:
+            return  # gone meanwhile
+        exchange.begin_stream(EVENTS.encode())
+        self._told[exchange] = -1
+        self._joined.set()
+        if self._telling is None or self._telling.done():
+            self._telling = asyncio.get_running_loop().create_task(self._tell())
+
+    def close(self) -> None:
+        """End all streams."""
+        if self._telling is not None:
+            self._telling.cancel()
+        self._end_all()
+
+    async def _tell(self) -> None:
+        while self._told:
+            self._joined.clear()
+            try:
+                await self._tell_once()
+            except Refused:  # the engine is being closed, or has more to do than this
+                if not self._bridge.engine.readiness.ready:
+                    break
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(STREAM_SECONDS):
+                    await self._joined.wait()
+        self._end_all()
+
+    async def _tell_once(self) -> None:
+        version = await self._bridge.ask(AskVersion("none"))
+        news = b""
+        if any(told != version.seq for told in self._told.values()):
+            series = await self._bridge.ask(AskSeries())
+            news = _event("version", version.seq, msgspec.json.encode(version)) + _event("series", version.seq, msgspec.json.encode(series))
+        for exchange, told in self._told.items():
+            exchange.line.write(exchange, _NOTHING_NEW if told == version.seq else news)
+            self._told[exchange] = version.seq
+
+    def _end_all(self) -> None:
+        for exchange in list(self._told):
+            exchange.line.finish(exchange)
+        self._told.clear()
+
+
+def _event(kind: str, seq: int, data: bytes) -> bytes:
+    return b"id: %d\nevent: %b\ndata: %b\n\n" % (seq, kind.encode(), data)

@@ -1,0 +1,201 @@
+"""The process that serves a folder: from the first log line to the exit code."""
+
+import asyncio
+import contextlib
+import signal
+import socket
+import ssl
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+
+from albatross.core.errors import InvalidInput
+from albatross.service.engine.engine import Engine
+from albatross.service.engine.options import Options
+from albatross.service.http.admission import LOOPBACK, Admission, is_loopback
+from albatross.service.http.application import Application
+from albatross.service.http.bridge import Bridge
+from albatross.service.http.connection import Connection
+from albatross.service.http.crowd import MOST_CONNECTIONS, SPARE_DESCRIPTORS, Crowd
+from albatross.service.http.keys import Keys
+from albatross.service.http.logs import everything_logged, unforeseen
+from albatross.service.http.tls import accept, context_of
+
+PROGRESS_SECONDS = 1.0
+DRAIN_SECONDS = 10
+"""How long an answer may still take once the service is told to end."""
+SWITCH_SECONDS = 0.0005
+"""The engine's thread and the one that talks to the network take turns: Python's 5 ms would be most of an answer's time."""
+BACKLOG = 2048
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where to listen, and under which names."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    """0: any that is free; the log says which."""
+    certificate: Path | None = None
+    private_key: Path | None = None
+    allow_hosts: Sequence[str] = ()
+    allow_origins: Sequence[str] = ()
+
+    def check(self, keys: Keys) -> None:
+        """Refuse what would let in people without a key, and what cannot be."""
+        if not keys.needed:
+            how = f"make one first: albatross keys create {keys.path.parent} --scope recommend --scope feedback"
+            if not is_loopback(self.host):
+                raise InvalidInput(f"host is {self.host!r}, which others can reach, and there is no key; {how}")
+            if self.allow_hosts:
+                raise InvalidInput(f"--allow-host {self.allow_hosts[0]} lets others in by that name, and there is no key; {how}")
+        if (self.certificate is None) != (self.private_key is None):
+            raise InvalidInput("TLS needs both --certificate and --private-key")
+        for path in (self.certificate, self.private_key):
+            if path is not None and not path.is_file():
+                raise InvalidInput(f"{path} is not a file; accepted: a file in PEM format")
+
+    def listen(self) -> socket.socket:
+        try:
+            return socket.create_server((self.host, self.port), family=_family(self.host), backlog=BACKLOG)
+        except OSError as error:
+            raise InvalidInput(f"cannot listen on {self.host}, port {self.port}: {error.strerror or error}") from error
+
+    @property
+    def tls(self) -> ssl.SSLContext | None:
+        return None if self.certificate is None or self.private_key is None else context_of(self.certificate, self.private_key)
+
+    @property
+    def names(self) -> set[str]:
+        """What the header Host may be, but for the port."""
+        return {*LOOPBACK, *self.allow_hosts, f"[{self.host}]" if ":" in self.host else self.host}
+
+
+def serve(folder: Path, options: Options, address: Address, listening: socket.socket | None = None) -> None:
+    """Serve until told to end by SIGTERM or the interrupt key. Raises what made it end otherwise."""
+    keys = Keys(folder)
+    address.check(keys)
+    tls = address.tls
+    sys.setswitchinterval(SWITCH_SECONDS)
+    with (
+        listening or address.listen() as opened,
+        asyncio.Runner(loop_factory=_loop_factory()) as runner,
+        everything_logged(runner.get_loop()),
+    ):
+        try:
+            runner.run(_serve(folder, options, address, keys, tls, opened))
+        except (InvalidInput, OSError):
+            raise
+        except Exception as error:
+            unforeseen(error)
+            raise SystemExit(1) from None
+
+
+async def _serve(
+    folder: Path, options: Options, address: Address, keys: Keys, tls: ssl.SSLContext | None, listening: socket.socket
+) -> None:
+    loop = asyncio.get_running_loop()
+    ending = asyncio.Event()
+    failure: list[BaseException] = []
+
+    def fail(error: BaseException) -> None:
+        failure.append(error)
+        loop.call_soon_threadsafe(ending.set)
+
+    engine = Engine(folder, options, on_failure=fail, on_complaint=lambda text: log.warning("complaint", detail=text))
+    try:
+        crowd = Crowd(_most_connections())
+        admission = Admission(engine, keys, options.queue, address.names, address.allow_origins, not is_loopback(address.host))
+        scale = engine.genesis.scale
+        application = Application(Bridge(engine, loop), admission, crowd, (scale[0], scale[1]))
+        _on_signals(loop, ending.set)
+        stop = await _welcome(application, crowd, tls, listening)
+        host, port = listening.getsockname()[:2]
+        scheme = "http" if tls is None else "https"
+        log.info("listening", url=f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}", folder=str(folder), keys=keys.needed)
+        tasks = [loop.create_task(_tell_progress(engine, ending)), loop.create_task(crowd.watch())]
+        await ending.wait()
+        log.info("draining")
+        stop()
+        application.news.close()
+        await crowd.disperse(DRAIN_SECONDS)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    finally:
+        await asyncio.to_thread(engine.close)
+    if failure:
+        known = isinstance(failure[0], InvalidInput)
+        log.error("failed", reason=str(failure[0]) if known else type(failure[0]).__name__)
+        raise failure[0]
+    log.info("stopped")
+
+
+async def _welcome(application: Application, crowd: Crowd, tls: ssl.SSLContext | None, listening: socket.socket) -> Callable[[], object]:
+    """Begin to accept connections; returns what ends that."""
+    loop = asyncio.get_running_loop()
+    if tls is None:
+        server = await loop.create_server(lambda: Connection(application, crowd), sock=listening, backlog=BACKLOG)
+        return server.close
+    return loop.create_task(accept(listening, tls, application, crowd)).cancel
+
+
+async def _tell_progress(engine: Engine, ending: asyncio.Event) -> None:
+    """Say what goes on before the first question can be answered."""
+    told = ""
+    while not ending.is_set():
+        readiness = engine.readiness
+        if readiness.ready:
+            log.info("ready", events=readiness.total)
+            return
+        if readiness.phase == "replaying":
+            log.info("replaying", done=readiness.done, total=readiness.total)
+        elif readiness.phase != told:
+            log.info(readiness.phase)
+        told = readiness.phase
+        await asyncio.to_thread(_wait_ready, engine)
+
+
+def _wait_ready(engine: Engine) -> None:
+    with contextlib.suppress(Exception):  # what fails is told by `on_failure`
+        engine.wait_ready(PROGRESS_SECONDS)
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """The loop uvloop makes, where it is installed: it takes half the time. There is none for Windows."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+def _most_connections() -> int:
+    """How many connections may be open at one time. Takes as many descriptors as the system gives."""
+    try:
+        import resource
+    except ImportError:  # there is no such limit on Windows
+        return MOST_CONNECTIONS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_CONNECTIONS + SPARE_DESCRIPTORS
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return MOST_CONNECTIONS if soft == resource.RLIM_INFINITY else max(16, min(MOST_CONNECTIONS, soft - SPARE_DESCRIPTORS))
+
+
+def _on_signals(loop: asyncio.AbstractEventLoop, end: Callable[[], None]) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        try:
+            loop.add_signal_handler(number, end)
+        except NotImplementedError:  # on Windows
+            signal.signal(number, lambda *_: loop.call_soon_threadsafe(end))
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET

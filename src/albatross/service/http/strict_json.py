@@ -1,0 +1,137 @@
+"""JSON as its specification has it, and nothing more.
+
+Python's reader takes NaN for a number and 1e999 for infinity, and keeps the last of two equal keys without a word. Here none of
+these passes: what two readers could understand differently is refused. All of it is done by hooks of that reader, in one pass, so that
+the time grows with the length of a document and with nothing else.
+"""
+
+import json
+import math
+import re
+from typing import Any, NoReturn, TypeVar, get_args
+
+import msgspec
+
+from albatross.service.api.errors import BadValue, NotJson, Refused
+from albatross.service.api.values import LONGEST_ID, Seen
+
+T = TypeVar("T")
+
+LONGEST_ECHO = 40
+"""Characters of what was given that an answer repeats, at most."""
+
+MOST_EXACT = 2.0**53
+"""Up to here, a number with a point is exactly one whole number."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_PLACE = re.compile(r" - at `\$\.?(.*?)`$")
+
+
+def parse(body: bytes) -> Any:
+    """The document as Python values.
+
+    >>> parse(b'{"user": "ann", "rating": 4.5}')
+    {'user': 'ann', 'rating': 4.5}
+    >>> parse(b'{"rating": 1e999}')
+    Traceback (most recent call last):
+        ...
+    albatross.service.api.errors.BadValue: the number 1e999 is too large
+    >>> parse(b'{"user": "ann", "user": "bob"}')
+    Traceback (most recent call last):
+        ...
+    albatross.service.api.errors.NotJson: the key 'user' is given more than once
+    """
+    try:
+        value = _DECODER.decode(body.decode())
+    except Refused:
+        raise
+    except UnicodeDecodeError as error:
+        raise NotJson(f"the body is not UTF-8: {error.reason} at byte {error.start}") from None
+    except json.JSONDecodeError as error:
+        raise NotJson(f"{error.msg} at line {error.lineno}, column {error.colno}" if error.doc.strip() else "the body is empty") from None
+    except RecursionError:
+        raise NotJson("the document is nested too deep") from None
+    except ValueError:  # the only other one that Python's reader raises: it does not convert more digits than a few thousand
+        raise BadValue("a number has too many digits") from None
+    if b"\\u" in body:
+        _check_escapes(value)
+    return value
+
+
+def read_as(body: bytes, kind: type[T]) -> T:
+    """A document as a request: strictly, so that no number may stand in quotation marks and no field is unknown.
+
+    >>> from albatross.service.api.requests import Recommend
+    >>> read_as(b'{"user": ""}', Recommend)
+    Traceback (most recent call last):
+        ...
+    albatross.service.api.errors.BadValue: user: accepted: text of 1 to 256 characters without control characters
+    """
+    value = parse(body)
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise BadValue(_plain(str(error))) from None
+
+
+def shorten(text: str, most: int = LONGEST_ECHO) -> str:
+    """The beginning of a text.
+
+    >>> shorten("a long story", 6)
+    'a long…'
+    """
+    return text if len(text) <= most else text[:most] + "…"
+
+
+def _plain(message: str) -> str:
+    """What msgspec says, as a sentence that names the field and what is accepted.
+
+    >>> _plain("Expected `int`, got `str` - at `$.n`")
+    'n: expected int, got str'
+    """
+    place = _PLACE.search(message)
+    field = shorten(place[1]) if place else ""
+    text = message[: place.start()] if place else message
+    if "regex" in text or "`str` of length" in text:
+        text = f"accepted: text of 1 to {LONGEST_ID} characters without control characters"
+    elif text.startswith("Object contains unknown field"):
+        # The name is the client's, and may be of any length.
+        text = f"the field {shorten(text.partition('`')[2].rpartition('`')[0])!r} is unknown"
+    elif text.startswith("Invalid enum value"):
+        text = f"accepted: {', '.join(get_args(Seen))}"  # the only field with a list of values
+    else:
+        text = shorten(text.replace("`", ""), 2 * LONGEST_ECHO)
+        text = text[:1].lower() + text[1:]
+    return f"{field}: {text}" if field else text
+
+
+def _check_escapes(value: Any) -> None:
+    """Only an escape can write half a character."""
+    if _SURROGATE.search(json.dumps(value, ensure_ascii=False)):
+        raise BadValue("a text holds half a character (a lone surrogate); accepted: text")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise NotJson(f"the key {shorten(key)!r} is given more than once")
+            seen.add(key)
+    return fields
+
+
+def _finite(number: str) -> float:
+    """A number with a point or an exponent. One that is whole is a whole number, as it is in a JSON schema: 2.0 is 2."""
+    value = float(number)
+    if not math.isfinite(value):
+        raise BadValue(f"the number {shorten(number)} is too large")
+    return int(value) if value.is_integer() and abs(value) <= MOST_EXACT else value
+
+
+def _constant(name: str) -> NoReturn:
+    raise BadValue(f"{name} is not a number")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_finite, parse_constant=_constant)

@@ -1,0 +1,1 @@
+"""What is on disk: events, the log, the mark of its head, snapshots."""

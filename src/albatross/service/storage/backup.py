@@ -1,0 +1,63 @@
+"""A copy of a folder that is sound by itself, taken while the folder is served."""
+
+import contextlib
+import os
+import shutil
+from pathlib import Path
+
+from albatross.core.errors import InvalidInput
+from albatross.core.files import sync_folder
+from albatross.service.storage.folder import BACKUPS, KEYS, LOG, make_folder, remove_new
+from albatross.service.storage.log import LogReader
+from albatross.service.storage.mark import Head, write_mark
+from albatross.service.storage.migration import reading_log
+from albatross.service.storage.reading import Progress, check_log, nothing
+
+KEEP = 3
+"""Backups below the folder itself to keep: the newest."""
+
+
+def copy_folder(folder: Path, target: Path, progress: Progress = nothing) -> Head:
+    """Copy the log as it is now, its mark and the keys to a new folder, and check every row of the copy. Leaves all or nothing.
+
+    Snapshots are not copied: the log has it all.
+    """
+    if target.exists():
+        raise InvalidInput(f"{target} exists already; accepted: the name of a folder to make")
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}.unfinished")
+    make_folder(target.parent)
+    try:
+        make_folder(unfinished)
+        with reading_log(folder) as log:
+            head = log.head
+            os.close(os.open(unfinished / LOG, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            log.copy(unfinished / LOG)
+        write_mark(unfinished, head)
+        if (folder / KEYS).exists():
+            shutil.copy(folder / KEYS, unfinished / KEYS)
+            (unfinished / KEYS).chmod(0o600)
+        with contextlib.closing(LogReader(unfinished / LOG)) as copy:
+            check_log(copy, progress)
+        for path in unfinished.iterdir():
+            with path.open("rb+") as file:
+                os.fsync(file.fileno())
+        sync_folder(unfinished)
+        unfinished.rename(target)
+    except BaseException:
+        remove_new(unfinished)
+        raise
+    sync_folder(target.parent)
+    return head
+
+
+def keep_backup(folder: Path) -> tuple[Path, Head]:
+    """Take a backup below the folder itself, and remove all but the newest."""
+    with reading_log(folder) as log:
+        seq = log.head.seq
+    taken = sorted((folder / BACKUPS).glob("[0-9]*"))
+    number = int(taken[-1].name.partition("-")[0]) + 1 if taken else 1
+    target = folder / BACKUPS / f"{number:06d}-event-{seq}"
+    head = copy_folder(folder, target)
+    for old in [*taken, target][:-KEEP]:
+        shutil.rmtree(old)
+    return target, head

@@ -1,0 +1,179 @@
+"""What the log holds: the kinds of events, as they are written. Nothing here knows what can be asked or answered.
+
+An event is a JSON array whose first element is its kind. A field may be added at the end, with a default; then old events read as
+before. Anything else is a new format, with a function in `storage.migration`.
+"""
+
+import hashlib
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+FORMAT = 2
+"""Version of the log's content."""
+
+
+class Genesis(Struct, frozen=True, array_like=True, tag="genesis"):
+    """The first event: what everything after it is to be understood by."""
+
+    at: float
+    format: int
+    folder: str
+    """A random name, so that decisions of one folder are strangers to another."""
+    policy: str
+    parameters: dict[str, Any]
+    scale: tuple[float, float]
+    seed: int
+    floor: float
+    closed: bool
+    kernel: str
+    """The code that learned first; other code may give other last bits."""
+    users: list[str]
+    items: list[str]
+    inherited: int = 0
+    """Events up to this one were taken over from a log under another policy."""
+
+
+class Item(Struct, frozen=True, array_like=True, tag="item"):
+    """There is such an item, and it may be shown."""
+
+    at: float
+    item: str
+
+
+class Retire(Struct, frozen=True, array_like=True, tag="retire"):
+    at: float
+    item: str
+
+
+class Placed(Struct, frozen=True, array_like=True):
+    """One item of a decision."""
+
+    item: str
+    score: float
+    mean: float
+    propensity: float | None
+    explored: bool
+
+
+class ReasonForItem(Struct, frozen=True):
+    item: str
+    mean: float
+    bonus: float
+    score: float
+    item_ratings: int
+    own_ratings: int
+    explored: bool
+    width: float | None = None
+    width_after: float | None = None
+
+
+class Region(Struct, frozen=True):
+    center: list[float]
+    radius: float
+    eigenvalues: list[float]
+    axes: list[list[float]]
+
+
+class Reasons(Struct, frozen=True):
+    """Why a decision was made, where somebody asked."""
+
+    user_ratings: int
+    pending: list[str]
+    items: list[ReasonForItem]
+    ellipsoid: Region | None
+
+
+class Decided(Struct, frozen=True, array_like=True, tag="decision"):
+    at: float
+    user: str
+    n: int
+    candidates: list[str] | None
+    exclude: list[str]
+    exclude_seen: str
+    request_id: str | None
+    model_seq: int
+    user_ratings: int
+    items: list[Placed]
+    reasons: Reasons | None
+    incarnation: str = ""
+    """A random name of the engine's life, part of the decision's id: two copies of a folder never give the same id."""
+
+
+class Rated(Struct, frozen=True, array_like=True, tag="feedback", gc=False):
+    at: float
+    event_id: str
+    user: str
+    item: str
+    rating: float
+    decision: int | None
+    mean: float | None
+    score: float | None
+    """What the decision said of the item, where there was one."""
+    again: bool = False
+    """Whether the item of the decision had been rated before, which old logs allowed."""
+
+
+class Forget(Struct, frozen=True, array_like=True, tag="forget"):
+    """The events that were erased. Who it was is not said."""
+
+    at: float
+    erased: list[int]
+
+
+Event = Genesis | Item | Retire | Decided | Rated | Forget
+
+encode = msgspec.json.Encoder().encode
+decode = msgspec.json.Decoder(Event).decode
+decode_all = msgspec.json.Decoder(list[Event]).decode
+
+
+def event_handle(event_id: str) -> bytes:
+    """What the same rating is recognised by, for ever."""
+    return hashlib.blake2b(b"event " + event_id.encode(), digest_size=16).digest()
+
+
+def request_handle(request_id: str) -> bytes:
+    return hashlib.blake2b(b"request " + request_id.encode(), digest_size=16).digest()
+
+
+def answer_handle(decision: int, item: str) -> bytes:
+    """What is taken when an item of a decision was rated: it is rated once."""
+    return hashlib.blake2b(b"answer %d " % decision + item.encode(), digest_size=16).digest()
+
+
+def handles_of(event: Event) -> list[bytes]:
+    """What an event can be found by."""
+    if type(event) is Rated:
+        own = event_handle(event.event_id)
+        return [own] if event.decision is None or event.again else [own, answer_handle(event.decision, event.item)]
+    if type(event) is Decided and event.request_id is not None:
+        return [request_handle(event.request_id)]
+    return []
+
+
+class RatingContent(Struct, frozen=True):
+    """What two deliveries of the same rating must have in common."""
+
+    event_id: str
+    rating: float
+    decision_id: str | None
+    user: str | None
+    item: str | None
+
+
+class QuestionContent(Struct, frozen=True):
+    """What two askings with the same request_id must have in common."""
+
+    user: str
+    n: int
+    candidates: list[str] | None
+    exclude: list[str]
+    exclude_seen: str
+    explain: bool
+    request_id: str
+
+
+def content_of(content: RatingContent | QuestionContent) -> bytes:
+    return hashlib.blake2b(encode(content), digest_size=16).digest()

@@ -1,0 +1,65 @@
+"""The folder of a service: what is in it, who may have it, and how it comes into being."""
+
+import os
+import shutil
+import weakref
+from pathlib import Path
+from typing import IO
+
+from albatross.core.errors import InvalidInput
+from albatross.core.files import lock_file
+
+LOG, LOCK, SNAPSHOTS, BACKUPS, KEYS = "log.sqlite", "lock", "snapshots", "backups", "keys.json"
+
+
+def make_folder(folder: Path) -> bool:
+    """Make a folder for its owner only, if there is none; returns whether there was none."""
+    if folder.is_dir():
+        return False
+    folder.mkdir(mode=0o700, parents=True)
+    return True
+
+
+def remove_new(folder: Path) -> None:
+    """Take back a folder that was made for what could not be opened."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+class FolderLock:
+    """Keeps every other process from writing to a folder, until it is released or the process ends, however it ends."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._file: IO[str] = os.fdopen(os.open(folder / LOCK, os.O_CREAT | os.O_RDWR, 0o600), "r+")
+        if not lock_file(self._file, wait=False):
+            self._file.seek(0)
+            holder = self._file.read().strip()
+            self._file.close()
+            whom = f"process {holder}" if holder else "another process"
+            raise InvalidInput(f"{folder} is in use by {whom}; accepted: one process per folder (stop that one, or ask it over HTTP)")
+        self._file.seek(0)
+        self._file.truncate(0)
+        self._file.write(str(os.getpid()))
+        self._file.flush()
+        _held.add(self)
+
+    def release(self) -> None:
+        _held.discard(self)
+        self._file.close()
+
+    def abandon(self) -> None:
+        """In a forked child: the lock is the parent's, and the child must not keep it alive."""
+        self._file.close()
+
+
+_held: "weakref.WeakSet[FolderLock]" = weakref.WeakSet()
+
+
+def _abandon_all() -> None:
+    for lock in list(_held):
+        lock.abandon()
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_abandon_all)

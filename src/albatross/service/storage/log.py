@@ -1,0 +1,275 @@
+"""The log in one SQLite file, in WAL mode: one writer, and readers who see it as it was when they began."""
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from albatross.core.errors import InvalidInput
+from albatross.core.files import sync_folder
+from albatross.service.api.errors import DiskFull, StorageFailed
+from albatross.service.storage.events import FORMAT
+from albatross.service.storage.folder import LOG
+from albatross.service.storage.mark import Head, Mark, read_mark, write_mark
+from albatross.service.storage.store import NO_CHAIN, SALT, DamagedLog, Found, Row, Written, chained, check_mark, check_rows, digest_of
+
+CHUNK = 10_000
+"""Rows read at a time."""
+JOURNAL_BYTES = 1 << 22
+"""Length of SQLite's journal from which on it is brought into the main file."""
+
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError, TypeError)
+"""What damage looks like: to SQLite, to Python's reading of SQLite's complaint, and where a value is of another type than was written."""
+
+FULL = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")
+"""There is no room, or the file may not grow: the transaction is undone as if it had never been, and reading goes on."""
+
+SCHEMA = f"""
+CREATE TABLE log (seq INTEGER PRIMARY KEY, body BLOB, digest BLOB NOT NULL, chain BLOB NOT NULL) STRICT;
+CREATE TABLE handles (handle BLOB PRIMARY KEY, seq INTEGER NOT NULL, content BLOB NOT NULL) STRICT, WITHOUT ROWID;
+PRAGMA user_version = {FORMAT};
+"""
+
+
+class LogReader:
+    """A log as it was when it was opened; whoever writes goes on writing."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._connection = _connect(path, readonly=True)
+        try:
+            check_format(path, self._connection)
+            self._connection.execute("BEGIN")  # from here on, every reading sees the same moment
+            self._head = self._last()
+        except UNREADABLE as error:
+            self._connection.close()
+            raise _refusal(path, error) from error
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _last(self) -> Head:
+        last = self._connection.execute("SELECT seq, chain FROM log ORDER BY seq DESC LIMIT 1").fetchone()
+        head = Head(*last) if last is not None else Head(0, NO_CHAIN)
+        if not isinstance(head.chain, bytes):
+            raise TypeError(f"the chain of event {head.seq} is gone")
+        return head
+
+    @property
+    def head(self) -> Head:
+        return self._head
+
+    def find(self, handle: bytes) -> Found | None:
+        found = self._connection.execute("SELECT seq, content FROM handles WHERE handle = ?", (handle,)).fetchone()
+        return Found(*found) if found is not None else None
+
+    def body(self, seq: int) -> bytes | None:
+        try:
+            body, digest = self._connection.execute("SELECT body, digest FROM log WHERE seq = ?", (seq,)).fetchone() or (None, b"")
+            sound = body is None or digest_of(body) == digest
+        except UNREADABLE as error:
+            raise DamagedLog(f"{self.path} is damaged at event {seq}: {error}") from error
+        if not sound:
+            raise DamagedLog(f"{self.path} is damaged at event {seq}: its content does not have the digest that was kept with it")
+        return None if body is None else body[SALT:]
+
+    def chain_at(self, seq: int) -> bytes | None:
+        if seq == 0:
+            return NO_CHAIN
+        try:
+            found = self._connection.execute("SELECT chain FROM log WHERE seq = ?", (seq,)).fetchone()
+        except UNREADABLE as error:
+            raise DamagedLog(f"{self.path} is damaged at event {seq}: {error}") from error
+        return found[0] if found is not None and isinstance(found[0], bytes) else None
+
+    def handles(self) -> Iterator[list[tuple[bytes, int, bytes]]]:
+        try:
+            cursor = self._connection.execute("SELECT handle, seq, content FROM handles")
+            while rows := cursor.fetchmany(CHUNK):
+                yield rows
+        except UNREADABLE as error:
+            raise DamagedLog(f"{self.path} is damaged in its table of handles: {error}") from error
+
+    def read(self, checked: bool = True) -> Iterator[tuple[int, list[bytes | None]]]:
+        chain, before = NO_CHAIN, 0
+        for rows in self._chunks("SELECT seq, body, digest, chain FROM log ORDER BY seq"):
+            if rows[0][0] != before + 1 or rows[-1][0] != before + len(rows):
+                missing = next(expected for expected, row in enumerate(rows, start=before + 1) if row[0] != expected)
+                raise DamagedLog(f"{self.path} is damaged at event {missing}: it is missing")
+            if checked:
+                chain = check_rows(str(self.path), chain, rows)
+            yield before + 1, [None if row[1] is None else row[1][SALT:] for row in rows]
+            before += len(rows)
+        if before != self._head.seq:
+            raise DamagedLog(f"{self.path} is damaged behind event {before}: {self._head.seq} events were expected")
+
+    def _chunks(self, query: str) -> Iterator[list[Written]]:
+        cursor = None
+        before = 0
+        while True:
+            try:
+                if cursor is None:
+                    cursor = self._connection.execute(query)
+                rows: list[Written] = cursor.fetchmany(CHUNK)
+            except UNREADABLE as error:
+                raise DamagedLog(f"{self.path} is damaged behind event {before}: {error}") from error
+            if not rows:
+                return
+            yield rows
+            before = rows[-1][0]
+
+    def copy(self, target: Path) -> None:
+        """Write the whole log, as it is seen here, to a new file that needs no journal."""
+        with contextlib.closing(sqlite3.connect(target, isolation_level=None)) as copy:
+            self._connection.backup(copy)
+            copy.execute("PRAGMA journal_mode = DELETE").fetchall()
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class SQLiteLog(LogReader):
+    """The log of a folder, open for writing. With `durable`, a commit is on disk, and marked, when it returns."""
+
+    def __init__(self, folder: Path, durable: bool = True) -> None:
+        self.path = folder / LOG
+        self.durable = durable
+        self._journal = str(self.path) + "-wal"
+        # Before anything may be written: a refused folder stays as it is, journal included.
+        with contextlib.closing(LogReader(self.path)) as found:
+            check_mark(str(folder), read_mark(folder), found)
+        self._connection = _connect(self.path)
+        try:
+            for pragma in (
+                "journal_mode = WAL",
+                f"synchronous = {'FULL' if durable else 'NORMAL'}",
+                "fullfsync = ON",
+                "wal_autocheckpoint = 0",  # a commit would not tell that its checkpoint failed: `_checkpoint` does
+                "secure_delete = ON",
+                "trusted_schema = OFF",
+            ):
+                self._connection.execute(f"PRAGMA {pragma}").fetchall()
+            if self._connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+                raise InvalidInput(f"{folder} is on a file system on which SQLite cannot keep a journal; accepted: a local disk")
+            self._head = self._last()
+        except UNREADABLE as error:
+            self._connection.close()
+            raise _refusal(self.path, error) from error
+        except BaseException:
+            self._connection.close()
+            raise
+        self._mark = Mark(folder)
+
+    def append(self, rows: Sequence[Row]) -> None:
+        self._commit(rows, ())
+
+    def erase(self, rows: Sequence[tuple[int, Sequence[bytes]]], tombstone: Row) -> None:
+        self._commit([tombstone], rows)
+        self._checkpoint("TRUNCATE")  # the old pages leave the journal, too
+
+    def _commit(self, rows: Sequence[Row], erased: Iterable[tuple[int, Sequence[bytes]]]) -> None:
+        written = chained(self._head, rows)
+        handles = [(handle, line[0], content) for row, line in zip(rows, written, strict=True) for handle, content in row.handles]
+        connection = self._connection
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany("INSERT INTO log VALUES (?, ?, ?, ?)", written)
+            connection.executemany("INSERT INTO handles VALUES (?, ?, ?)", handles)
+            for seq, gone in erased:
+                connection.execute("UPDATE log SET body = NULL WHERE seq = ?", (seq,))
+                connection.executemany("UPDATE handles SET content = x'' WHERE handle = ?", [(handle,) for handle in gone])
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._undo()
+            if getattr(error, "sqlite_errorname", "") in FULL:
+                raise DiskFull(f"there is no room for {self.path} to grow ({error}); nothing of this was kept") from error
+            raise StorageFailed(f"{self.path} could not be written ({error}); nothing more is accepted until a restart") from error
+        self._head = Head(written[-1][0], written[-1][3])
+        if self.durable:
+            self._mark.set(self._head)
+        if os.stat(self._journal).st_size > JOURNAL_BYTES:  # noqa: PTH116 - after every commit, and a Path takes three times as long
+            self._checkpoint("PASSIVE")
+
+    def _undo(self) -> None:
+        if self._connection.in_transaction:
+            try:
+                self._connection.execute("ROLLBACK")
+            except sqlite3.Error as error:
+                raise StorageFailed(f"{self.path} could not be written, nor the writing be undone ({error})") from error
+
+    def _checkpoint(self, kind: str) -> None:
+        """Bring the journal into the main file and synchronise that."""
+        try:
+            self._connection.execute(f"PRAGMA wal_checkpoint({kind})").fetchall()
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorname", "") in FULL:
+                return  # the journal has it all, and grows until there is room
+            raise StorageFailed(f"{self.path} could not be synchronised ({error}); nothing more is accepted until a restart") from error
+
+    def flush(self) -> None:
+        self._checkpoint("PASSIVE")
+        self._mark.set(self._head)
+
+    def close(self) -> None:
+        self._connection.close()
+        self._mark.close()
+
+
+def create_log(folder: Path, rows: Iterable[Sequence[Row]], name: str = LOG) -> Head:
+    """Make the log of a folder with its first rows and its mark. It has its name only when it is whole.
+
+    Rows come in groups, so that a long log need not be in memory.
+    """
+    path, unfinished = folder / name, folder / f".{name}.unfinished"
+    for old in folder.glob(f".{name}.unfinished*"):
+        old.unlink()
+    os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    head = Head(0, NO_CHAIN)
+    with contextlib.closing(sqlite3.connect(unfinished, isolation_level=None)) as connection:
+        connection.executescript(SCHEMA)
+        connection.execute("BEGIN")
+        for group in rows:
+            written = chained(head, group)
+            connection.executemany("INSERT INTO log VALUES (?, ?, ?, ?)", written)
+            handles = ((handle, line[0], content) for row, line in zip(group, written, strict=True) for handle, content in row.handles)
+            connection.executemany("INSERT OR IGNORE INTO handles VALUES (?, ?, ?)", handles)
+            head = Head(written[-1][0], written[-1][3])
+        connection.execute("COMMIT")
+    write_mark(folder, head)
+    unfinished.replace(path)
+    sync_folder(folder)
+    return head
+
+
+def format_of(path: Path) -> int:
+    """The format of a log."""
+    with contextlib.closing(_connect(path, readonly=True)) as connection:
+        try:
+            version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+        except UNREADABLE as error:
+            raise _refusal(path, error) from error
+    return 1 if version == 0 and {"log", "keys"} <= tables else version
+
+
+def check_format(path: Path, connection: sqlite3.Connection) -> None:
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version != FORMAT:
+        raise InvalidInput(f"{path} has format {version}; accepted: {FORMAT}")
+
+
+def _connect(path: Path, readonly: bool = False) -> sqlite3.Connection:
+    mode = "ro" if readonly else "rw"
+    try:
+        return sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False, timeout=1.0
+        )
+    except sqlite3.Error as error:
+        raise _refusal(path, error) from error
+
+
+def _refusal(path: Path, error: BaseException) -> InvalidInput:
+    if getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
+        return InvalidInput(f"{path} is in use by another process; accepted: one process per folder")
+    return DamagedLog(f"{path} is damaged or is not a log of albatross: {error}")

@@ -1,0 +1,80 @@
+"""A mark of the head of the log, in a file of its own: what it says was acknowledged must be in the log.
+
+SQLite ends reading its journal silently at the first frame that does not add up. After a crash that is right; after damage, or if
+the journal is lost, acknowledged events are gone without a word. The mark is synchronised after each commit and before anybody is told,
+so a log that ends before its mark has lost something.
+
+The file has two slots, written by turns: if the power fails while one is written, the other is whole.
+"""
+
+import hashlib
+import os
+import struct
+from pathlib import Path
+from typing import NamedTuple
+
+from albatross.core.files import written_whole
+from albatross.service.api.errors import StorageFailed
+
+MARK = "mark"
+SLOT = 512
+"""Bytes from one slot to the next: a sector, so that no write touches both."""
+LAYOUT = struct.Struct("<Q16s")
+
+_synchronise = getattr(os, "fdatasync", os.fsync)  # not every system has the quicker one
+
+
+class Head(NamedTuple):
+    """The last row of a log."""
+
+    seq: int
+    chain: bytes
+
+
+class Mark:
+    """The mark of a folder, open for writing."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / MARK
+        self._file = self.path.open("r+b", buffering=0)
+        self._slot = 0
+
+    def set(self, head: Head) -> None:
+        """Write the head down. When this returns, it is on disk."""
+        self._slot = 1 - self._slot
+        try:
+            self._file.seek(self._slot * SLOT)
+            self._file.write(_encoded(head))
+            _synchronise(self._file.fileno())
+        except OSError as error:
+            raise StorageFailed(f"{self.path} could not be written ({error}); nothing more is accepted until a restart") from error
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def read_mark(folder: Path) -> Head | None:
+    """What the mark of a folder says; none where there is none that can be read."""
+    try:
+        content = (folder / MARK).read_bytes()
+    except OSError:
+        return None
+    return max((head for head in map(_decoded, (content[:SLOT], content[SLOT:])) if head is not None), default=None)
+
+
+def write_mark(folder: Path, head: Head) -> None:
+    """Put a new mark in the place of any other."""
+    with written_whole(folder / MARK, 0o600) as file:
+        file.write(_encoded(head).ljust(SLOT, b"\0") + bytes(SLOT))
+
+
+def _encoded(head: Head) -> bytes:
+    content = LAYOUT.pack(*head)
+    return content + hashlib.blake2b(content, digest_size=16).digest()
+
+
+def _decoded(slot: bytes) -> Head | None:
+    content, digest = slot[: LAYOUT.size], slot[LAYOUT.size : LAYOUT.size + 16]
+    if len(digest) < 16 or hashlib.blake2b(content, digest_size=16).digest() != digest:
+        return None
+    return Head(*LAYOUT.unpack(content))

@@ -1,0 +1,123 @@
+"""The events of a log in their order, and whether each can be found by its handles."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+from msgspec import MsgspecError
+
+from albatross.core.errors import InvalidInput
+from albatross.service.storage.events import FORMAT, Event, Forget, Genesis, decode, decode_all, handles_of
+from albatross.service.storage.store import DamagedLog, ReadableLog
+
+Progress = Callable[[int, int], None]
+"""Is told how many events of how many are done."""
+
+Sum = tuple[int, int]
+"""Stands for a set of handles, each with its row, in any order: two sets that differ have another one, but by an absurd chance."""
+NO_HANDLES: Sum = (0, 0)
+
+
+def nothing(done: int, total: int) -> None:
+    """Progress that nobody watches."""
+
+
+def read_genesis(log: ReadableLog, where: str) -> Genesis:
+    """The first event of a log."""
+    try:
+        found = decode(log.body(1) or b"")
+    except MsgspecError as error:
+        raise DamagedLog(f"{where} is damaged at event 1: {error}") from error
+    if not isinstance(found, Genesis) or found.format != FORMAT:
+        raise InvalidInput(f"{where} does not begin as a log of this version does")
+    return found
+
+
+def decoded(first: int, bodies: list[bytes | None], known: int = 0) -> tuple[Sequence[int], list[Event]]:
+    """The events behind `known` that were not erased, with their numbers; decoded together, which is quicker."""
+    seqs: Sequence[int] = range(first, first + len(bodies))
+    present = [body for body in bodies if body is not None]
+    if known >= first or len(present) < len(bodies):
+        seqs = [seq for seq, body in zip(seqs, bodies, strict=True) if body is not None and seq > known]
+        present = [body for seq, body in enumerate(bodies, start=first) if body is not None and seq > known]
+    try:
+        events = decode_all(b"[" + b",".join(present) + b"]")
+        if len(events) != len(present):
+            raise ValueError("rows and events differ in number")
+    except (MsgspecError, ValueError) as error:
+        raise DamagedLog(f"the log is damaged between events {first} and {first + len(bodies) - 1}: {error}") from error
+    return seqs, events
+
+
+def read_events(log: ReadableLog, progress: Progress = nothing, checked: bool = True) -> Iterator[tuple[int, Event]]:
+    """Every event that was not erased, with its number."""
+    for first, bodies in log.read(checked):
+        yield from zip(*decoded(first, bodies), strict=True)
+        progress(first + len(bodies) - 1, log.head.seq)
+
+
+def check_erased(erased: set[int]) -> None:
+    """Refuse rows whose content is gone although no event says so."""
+    if erased:
+        raise DamagedLog(f"the log is damaged at event {min(erased)}: its content is gone, and no later event says that it was forgotten")
+
+
+def summed(handles: Iterable[tuple[bytes, int]], start: Sum = NO_HANDLES) -> Sum:
+    """The sum of these handles and those before."""
+    names, rows = [], []
+    for handle, seq in handles:
+        names.append(handle)
+        rows.append(seq)
+    if not names:
+        return start
+    joined = b"".join(names)
+    if len(joined) != 16 * len(rows):
+        raise DamagedLog("the log is damaged in its table of handles: a handle has not the length of one")
+    words = np.frombuffer(joined, np.uint64)
+    odd = 2 * np.array(rows, np.uint64) + np.uint64(1)
+    first, second = (int((words[column::2] * odd).sum()) for column in (0, 1))
+    return (start[0] + first) & (2**64 - 1), (start[1] + second) & (2**64 - 1)
+
+
+def sum_of_events(seqs: Iterable[int], events: Iterable[Event], start: Sum = NO_HANDLES) -> Sum:
+    return summed(((handle, seq) for seq, event in zip(seqs, events, strict=True) for handle in handles_of(event)), start)
+
+
+def sum_of_table(log: ReadableLog) -> Sum:
+    """Of all handles whose events were not erased."""
+    total = NO_HANDLES
+    for rows in log.handles():
+        total = summed(((handle, seq) for handle, seq, content in rows if content), total)
+    return total
+
+
+def check_handles(log: ReadableLog) -> None:
+    """Refuse a log whose handles are not exactly those of its events: then a rating could count twice, or a new one not at all."""
+    count = 0
+    for seq, event in read_events(log, checked=False):
+        for handle in handles_of(event):
+            count += 1
+            found = log.find(handle)
+            if found is None or found.seq != seq or not found.content:
+                raise DamagedLog(f"the log is damaged at event {seq}: it cannot be found by its id")
+    kept = sum(1 for rows in log.handles() for _, _, content in rows if content)
+    if kept != count:
+        raise DamagedLog(f"the log is damaged: {kept - count} handles belong to no event")
+
+
+def check_log(log: ReadableLog, progress: Progress = nothing) -> None:
+    """Refuse a log of which any row, link or handle is not as it was written."""
+    erased: set[int] = set()
+    total = NO_HANDLES
+    for first, bodies in log.read():
+        seqs, events = decoded(first, bodies)
+        if len(seqs) < len(bodies):
+            erased.update(set(range(first, first + len(bodies))).difference(seqs))
+        for event in events:
+            if type(event) is Forget:
+                erased.difference_update(event.erased)
+        total = sum_of_events(seqs, events, total)
+        progress(first + len(bodies) - 1, log.head.seq)
+    check_erased(erased)
+    if total != sum_of_table(log):
+        check_handles(log)
+        raise DamagedLog("the log is damaged in its table of handles")

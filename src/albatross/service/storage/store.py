@@ -1,0 +1,128 @@
+"""What the engine needs of a log, whatever database keeps it. Rows are checked one by one and chained to the row before.
+
+A row holds `digest`, the hash of its body, and `chain`, the hash of the chain before it and its digest. The body begins with
+random bytes: when it is erased, its digest stays, so that the chain still holds, and nobody can confirm a guess of what it was.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from albatross.core.errors import InvalidInput
+from albatross.service.storage.mark import Head
+
+NO_CHAIN = bytes(16)
+"""What the first row is chained to."""
+SALT = 8
+"""Random bytes in front of a body."""
+
+
+class DamagedLog(InvalidInput):
+    """The log cannot be what was written. Nothing is served from it."""
+
+
+class Row(NamedTuple):
+    """A row to be written. It can be found by its handles; the content of each is what another delivery must agree with."""
+
+    body: bytes | None
+    """None: erased before it came here."""
+    handles: Sequence[tuple[bytes, bytes]] = ()
+
+
+class Found(NamedTuple):
+    seq: int
+    content: bytes
+    """Never empty, but where the row was erased."""
+
+
+class ReadableLog(Protocol):
+    """A log as it was at one moment. Used by one thread."""
+
+    @property
+    def head(self) -> Head: ...
+    def find(self, handle: bytes) -> Found | None:
+        """The row with this handle."""
+
+    def body(self, seq: int) -> bytes | None:
+        """The body of a row; none where there is no such row, or it was erased."""
+
+    def read(self, checked: bool = True) -> Iterator[tuple[int, list[bytes | None]]]:
+        """All rows in chunks, each with the number of its first. Raises `DamagedLog` at the first that does not fit."""
+
+    def chain_at(self, seq: int) -> bytes | None: ...
+    def handles(self) -> Iterator[list[tuple[bytes, int, bytes]]]:
+        """Handle, row and content, in chunks, in any order."""
+
+    def close(self) -> None: ...
+
+
+class Store(ReadableLog, Protocol):
+    """A durable log that can be written to. What it raises is a `DiskFull`, and nothing was kept, or a `StorageFailed`: then it ends."""
+
+    def append(self, rows: Sequence[Row]) -> None:
+        """Write rows behind the head, all or none. When this returns they are durable."""
+
+    def erase(self, rows: Sequence[tuple[int, Sequence[bytes]]], tombstone: Row) -> None:
+        """Remove the bodies of rows and the contents of their handles, and append the tombstone, all or nothing."""
+
+    def flush(self) -> None:
+        """Make durable what was appended with relaxed durability."""
+
+
+def digest_of(body: bytes) -> bytes:
+    return hashlib.blake2b(body, digest_size=16).digest()
+
+
+def link(chain: bytes, digest: bytes) -> bytes:
+    return hashlib.blake2b(chain + digest, digest_size=16).digest()
+
+
+Written = tuple[int, bytes | None, bytes, bytes]
+"""Number, salted body, digest and chain."""
+
+
+def chained(head: Head, rows: Sequence[Row]) -> list[Written]:
+    """Rows as they stand in the log behind a head."""
+    seq, chain = head
+    noise = os.urandom(16 * len(rows))
+    written: list[Written] = []
+    for position, row in enumerate(rows):
+        salt = noise[16 * position : 16 * position + 16]
+        body = None if row.body is None else salt[:SALT] + row.body
+        digest = salt if body is None else digest_of(body)
+        seq, chain = seq + 1, link(chain, digest)
+        written.append((seq, body, digest, chain))
+    return written
+
+
+def check_rows(where: str, chain: bytes, rows: Sequence[Written]) -> bytes:
+    """The chain behind some rows. Raises `DamagedLog` at the first row that does not fit."""
+    blake2b = hashlib.blake2b
+    seq = 0
+    try:
+        for seq, body, digest, kept in rows:
+            if body is not None and blake2b(body, digest_size=16).digest() != digest:
+                raise DamagedLog(f"{where} is damaged at event {seq}: its content does not have the digest that was kept with it")
+            chain = blake2b(chain + digest, digest_size=16).digest()
+            if chain != kept:
+                raise DamagedLog(f"{where} is damaged at event {seq}: it is not chained to the event before")
+    except TypeError as error:
+        raise DamagedLog(f"{where} is damaged at event {seq}: {error}") from error
+    return chain
+
+
+def check_mark(where: str, mark: Head | None, log: ReadableLog) -> None:
+    """Refuse a log that ends before its mark: what is missing was acknowledged."""
+    if mark is None:
+        raise DamagedLog(
+            f"{where}: the mark of the log's head is missing or damaged, so nobody can tell whether events are missing. "
+            f"The log ends at event {log.head.seq}. To go on with what there is: albatross doctor {where} --accept-loss"
+        )
+    if mark.seq > log.head.seq:
+        raise DamagedLog(
+            f"{where} is damaged: the log ends at event {log.head.seq}, but events up to {mark.seq} were acknowledged. "
+            f"Keep a copy of the folder; a backup may have them. To go on without them: albatross doctor {where} --accept-loss"
+        )
+    if log.chain_at(mark.seq) != mark.chain:
+        raise DamagedLog(f"{where} is damaged: event {mark.seq} is not the one that was acknowledged")

@@ -1,0 +1,58 @@
+"""A new folder that begins with the whole log of another, under another policy: a warm start."""
+
+import contextlib
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from albatross.core.errors import InvalidInput
+from albatross.core.files import sync_folder
+from albatross.core.policy import Policy
+from albatross.kernels.compiling import source_fingerprint
+from albatross.service.engine.model import Model
+from albatross.service.engine.options import check_servable
+from albatross.service.storage.events import Genesis, encode
+from albatross.service.storage.folder import LOG, make_folder, remove_new
+from albatross.service.storage.log import LogReader, create_log
+from albatross.service.storage.reading import Progress, check_log, nothing
+from albatross.service.storage.store import ReadableLog, Row
+
+
+def change_policy(log: ReadableLog, genesis: Genesis, policy: Policy, target: Path, progress: Progress = nothing) -> None:
+    """Write a folder with the same events at the same numbers: ids of events and of decisions stay what they were."""
+    check_servable(policy)
+    if target.exists():
+        raise InvalidInput(f"{target} exists already; accepted: the name of a folder to make")
+    begun = replace(
+        genesis,
+        policy=policy.policy_name(),
+        parameters=policy.parameters(),
+        kernel=source_fingerprint(type(policy)),
+        inherited=log.head.seq,
+    )
+    Model(begun)  # a policy that cannot be used is refused before anything is written
+    unfinished = target.with_name(f".{target.name}.unfinished")
+    remove_new(unfinished)
+    try:
+        make_folder(unfinished)
+        create_log(unfinished, _rows(log, begun, progress))
+        with contextlib.closing(LogReader(unfinished / LOG)) as copy:
+            check_log(copy)
+        unfinished.rename(target)
+    except BaseException:
+        remove_new(unfinished)
+        raise
+    sync_folder(target.parent)
+
+
+def _rows(log: ReadableLog, begun: Genesis, progress: Progress) -> Iterator[list[Row]]:
+    handles: dict[int, list[tuple[bytes, bytes]]] = defaultdict(list)
+    for part in log.handles():
+        for handle, seq, content in part:
+            handles[seq].append((handle, content))
+    for first, bodies in log.read():
+        # Of an erased event the number and the handles stay: the same delivery must not count now.
+        yield [Row(encode(begun) if seq == 1 else body, handles.pop(seq, ())) for seq, body in enumerate(bodies, start=first)]
+        progress(first + len(bodies) - 1, log.head.seq)

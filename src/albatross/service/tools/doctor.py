@@ -1,0 +1,85 @@
+"""Is this folder, and this machine, fit to serve?"""
+
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from albatross.core.errors import InvalidInput
+from albatross.core.version import VERSION
+from albatross.kernels.compiling import cache_root, source_fingerprint
+from albatross.service.engine.options import policy_of
+from albatross.service.engine.snapshots import load
+from albatross.service.storage.folder import LOG
+from albatross.service.storage.migration import reading_log
+from albatross.service.storage.reading import check_log, read_genesis
+from albatross.service.storage.snapshots import manifests
+
+SYNCS = 50
+"""Writes to time."""
+LITTLE_ROOM = 1 << 30
+"""Bytes below which the disk is called almost full."""
+
+
+class Examination(NamedTuple):
+    facts: list[str]
+    troubles: list[str]
+
+
+def examine(folder: Path) -> Examination:
+    """Look at everything a service needs. A running one goes on."""
+    found = Examination([f"albatross {VERSION}, Python {sys.version.partition(' ')[0]}, machine code in {cache_root()}"], [])
+    where = folder if folder.is_dir() else folder.absolute().parent
+    if not os.access(where, os.W_OK):
+        found.troubles.append(f"{where} cannot be written to")
+    else:
+        _disk(where, found)
+    if (folder / LOG).is_file():
+        try:
+            _log(folder, found)
+        except InvalidInput as error:
+            found.troubles.append(str(error))
+    else:
+        found.facts.append(f"{folder} is not there yet: albatross serve makes it")
+    return found
+
+
+def _disk(where: Path, found: Examination) -> None:
+    room = shutil.disk_usage(where).free
+    found.facts.append(f"{where}: {room / 2**30:,.1f} GiB are free")
+    if room < LITTLE_ROOM:
+        found.troubles.append(f"{where} has {room / 2**20:,.0f} MiB left; a service answers 507 when it is full")
+    times = []
+    with tempfile.NamedTemporaryFile(dir=where, prefix=".doctor") as file:
+        for _ in range(SYNCS):
+            file.write(b"x" * 4096)
+            file.flush()
+            began = time.perf_counter()
+            os.fsync(file.fileno())
+            times.append(time.perf_counter() - began)
+    found.facts.append(f"{where}: a durable write takes {1e3 * statistics.median(times):.2f} ms")
+
+
+def _log(folder: Path, found: Examination) -> None:
+    with reading_log(folder) as log:
+        genesis = read_genesis(log, str(folder))
+        low, high = genesis.scale
+        found.facts.append(f"{folder}: policy {genesis.policy}, scale {low:g} to {high:g}, {log.head.seq:,} events")
+        check_log(log)
+        found.facts.append(f"{folder}: every event, every handle, the chain and the mark are sound")
+        if source_fingerprint(type(policy_of(genesis))) != genesis.kernel:
+            found.facts.append("the code has changed since the folder was made: its first start replays the whole log")
+        sound, complaints = manifests(folder)
+        for path, manifest in sound:
+            try:
+                load(path, manifest, genesis)
+            except InvalidInput as error:
+                complaints.append(str(error))
+            else:
+                found.facts.append(f"{path.name}: a sound snapshot of event {manifest.seq:,}")
+        lost = "nothing is lost: the log has it all, and the next snapshot takes its place"
+        found.troubles.extend(f"{complaint}; {lost}" for complaint in complaints)

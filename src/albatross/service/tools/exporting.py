@@ -1,0 +1,92 @@
+"""The events of a folder, for other programs."""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from albatross.core.errors import InvalidInput
+from albatross.core.files import written_whole
+from albatross.service.storage.events import Decided, Event, Forget, Genesis, Item, Rated, Retire
+from albatross.service.storage.reading import Progress, nothing, read_events
+from albatross.service.storage.store import ReadableLog
+
+KINDS = {Genesis: "genesis", Item: "item", Retire: "retire", Decided: "decision", Rated: "feedback", Forget: "forget"}
+INTERNAL = ("reasons", "incarnation", "again")
+"""Fields that mean nothing to another program."""
+
+
+def export_events(log: ReadableLog, path: Path, progress: Progress = nothing) -> int:
+    """Write every event that was not erased to a `.jsonl` or `.parquet` file; returns how many. Leaves the whole file or none."""
+    if path.suffix not in (".jsonl", ".parquet"):
+        raise InvalidInput(f"{path} is not a kind of file that can be written; accepted: a name ending in .jsonl or .parquet")
+    with written_whole(path) as file:
+        if path.suffix == ".jsonl":
+            return _write_lines(log, file, progress)
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as scratch:
+            lines, table = Path(scratch) / "lines", Path(scratch) / "table"
+            with lines.open("wb") as unfinished:
+                count = _write_lines(log, unfinished, progress)
+            _to_parquet(lines, table)
+            with table.open("rb") as content:
+                while part := content.read(1 << 20):
+                    file.write(part)
+        return count
+
+
+def _write_lines(log: ReadableLog, file: IO[bytes], progress: Progress) -> int:
+    count = 0
+    for seq, event in read_events(log, progress):
+        file.write(msgspec.json.encode(as_object(seq, event)) + b"\n")
+        count += 1
+    return count
+
+
+def as_object(seq: int, event: Event) -> dict[str, Any]:
+    """An event as an object with names, for other programs."""
+    named = {name: msgspec.to_builtins(getattr(event, name)) for name in event.__struct_fields__ if name not in INTERNAL}
+    if isinstance(event, Decided):
+        named["items"] = [{name: getattr(placed, name) for name in placed.__struct_fields__} for placed in event.items]
+    if isinstance(event, Genesis):
+        named["parameters"] = json.dumps(event.parameters)
+    return {"seq": seq, "kind": KINDS[type(event)], **named}
+
+
+COLUMNS = {
+    "seq": "BIGINT",
+    "kind": "VARCHAR",
+    "at": "DOUBLE",
+    "user": "VARCHAR",
+    "item": "VARCHAR",
+    "rating": "DOUBLE",
+    "event_id": "VARCHAR",
+    "decision": "BIGINT",
+    "mean": "DOUBLE",
+    "score": "DOUBLE",
+    "request_id": "VARCHAR",
+    "model_seq": "BIGINT",
+    "candidates": "VARCHAR[]",
+    "exclude": "VARCHAR[]",
+    "exclude_seen": "VARCHAR",
+    "shown": "STRUCT(item VARCHAR, score DOUBLE, mean DOUBLE, propensity DOUBLE, explored BOOLEAN)[]",
+}
+"""Of the Parquet file: one row per event, null where the kind of event has no such thing."""
+
+
+def _to_parquet(lines: Path, target: Path) -> None:
+    import duckdb  # heavy, and needed only here
+
+    source = {f'"{name}"': kind for name, kind in COLUMNS.items() if name != "shown"}  # in quotes: some are words of SQL
+    columns = ", ".join(f"{name}: '{kind}'" for name, kind in source.items())
+    where = str(lines).replace("'", "''")
+    quoted = str(target).replace("'", "''")
+    with duckdb.connect(config={"threads": "1", "autoinstall_known_extensions": "false"}) as connection:
+        connection.execute(
+            f"""COPY (
+                SELECT {", ".join(source)}, CASE WHEN kind = 'decision' THEN CAST(items AS {COLUMNS["shown"]}) END AS shown
+                FROM read_json('{where}', format = 'newline_delimited', columns = {{{columns}, items: 'JSON'}},
+                               maximum_object_size = 268435456)
+            ) TO '{quoted}' (FORMAT parquet)"""
+        )

@@ -1,0 +1,85 @@
+"""Ratings of the past into a folder."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from albatross.service.api.answers import Refusal
+from albatross.service.api.errors import BadValue, Refused
+from albatross.service.api.requests import Feedback, FeedbackBatch
+from albatross.service.api.values import check_id, check_rating
+from albatross.service.engine.engine import Engine
+
+AT_ONCE = 5_000
+"""Ratings imported in one commit."""
+
+
+class Imported(NamedTuple):
+    applied: int
+    known: int
+    """Rows that an earlier import of the same source had brought already."""
+    refused: list[tuple[int, str]]
+    """Line and reason."""
+
+
+def import_rows(
+    engine: Engine, rows: Iterable[tuple[int, list[str | None] | None]], source: str, progress: Callable[[int], None] | None = None
+) -> Imported:
+    """Apply rows of user, item and rating, in their order. A bad row is refused by its line; the others are applied.
+
+    A row is known by its source and its content, and where the same content stands there several times, by how many came before. So an
+    import that was interrupted is simply done again, and of a file that was edited only the rows that are new count.
+    `progress` is told the number of rows done since the last call.
+    """
+    applied, known, seen = 0, 0, 0
+    refused: list[tuple[int, str]] = []
+    waiting: list[tuple[int, Feedback]] = []
+    copies: Counter[bytes] = Counter()
+
+    def send() -> None:
+        nonlocal applied, known
+        if waiting:
+            answers = engine.ask(FeedbackBatch([event for _, event in waiting])).answers
+            for (line, _), answer in zip(waiting, answers, strict=True):
+                if isinstance(answer, Refusal):
+                    refused.append((line, answer.detail))
+                else:
+                    known += answer.duplicate
+                    applied += not answer.duplicate
+        waiting.clear()
+
+    for line, fields in rows:
+        seen += 1
+        try:
+            user, item, rating = _checked(fields, engine.genesis.scale)
+        except Refused as refusal:
+            refused.append((line, str(refusal)))
+        else:
+            content = hashlib.blake2b(f"{source}\0{user}\0{item}\0{rating!r}".encode(), digest_size=12).digest()
+            waiting.append((line, Feedback(f"import:{content.hex()}:{copies[content]}", rating, None, user, item)))
+            copies[content] += 1
+        if len(waiting) == AT_ONCE:
+            send()
+        if seen % AT_ONCE == 0 and progress is not None:
+            progress(AT_ONCE)
+    send()
+    if progress is not None:
+        progress(seen % AT_ONCE)
+    return Imported(applied, known, sorted(refused))
+
+
+def _checked(fields: list[str | None] | None, scale: tuple[float, float]) -> tuple[str, str, float]:
+    if fields is None:
+        raise BadValue("it has not as many fields as the header")
+    user, item, rating = fields
+    if user is None or item is None:
+        raise BadValue(f"the {'user' if user is None else 'item'} is missing")
+    try:
+        value = float(rating or "")
+    except ValueError as error:
+        raise BadValue(f"rating is {rating!r}; accepted: a number from {scale[0]:g} to {scale[1]:g}") from error
+    check_id("user", user)
+    check_id("item", item)
+    check_rating(value, scale)
+    return user, item, value

@@ -1,0 +1,254 @@
+"""What the network may send: the answer is a problem document, never a crash, and never a 5xx."""
+
+import asyncio
+import contextlib
+import json
+import math
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+from faults.hostile import POSTS, send_storm
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from live import Live
+
+from albatross.service.api.errors import BadValue, NotJson
+from albatross.service.http import strict_json
+from albatross.service.http.strict_json import parse
+
+pytestmark = pytest.mark.xdist_group("service-http")
+relaxed = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))  # a busy machine is no finding
+
+documents = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def check(live: Live, path: str, body: bytes) -> int:
+    reply = live.post(path, body)
+    assert reply.status in (200, 400, 404, 413, 422), (path, body, reply)
+    if reply.status != 200:
+        assert reply.headers["content-type"] == "application/problem+json"
+        assert reply.json["status"] == reply.status
+    return reply.status
+
+
+@relaxed
+@given(path=st.sampled_from(POSTS), body=st.binary(max_size=200))
+def test_any_bytes(shop: Live, path: str, body: bytes) -> None:
+    check(shop, path, body)
+
+
+@relaxed
+@given(path=st.sampled_from(POSTS), document=documents)
+def test_any_document(shop: Live, path: str, document: Any) -> None:
+    check(shop, path, json.dumps(document).encode())
+
+
+@relaxed
+@given(
+    path=st.sampled_from(POSTS),
+    fields=st.fixed_dictionaries(
+        {},
+        optional={
+            name: documents | st.text(max_size=300) | st.sampled_from(["\ud800", "\x00", "", "x" * 257, "ß" * 129, "\x7f", "\u0085"])
+            for name in ("user", "item", "event_id", "rating", "decision_id", "n", "candidates", "exclude", "exclude_seen", "request_id")
+        },
+    ),
+)
+def test_right_names_with_any_value(shop: Live, path: str, fields: dict[str, Any]) -> None:
+    check(shop, path, json.dumps(fields).encode())
+
+
+@relaxed
+@given(data=st.data())
+def test_a_good_request_with_a_byte_changed(shop: Live, data: st.DataObject) -> None:
+    path, good = data.draw(
+        st.sampled_from(
+            [
+                ("/v1/recommend", b'{"user": "ann", "n": 1, "candidates": ["tea"], "exclude_seen": "none"}'),
+                ("/v1/feedback", b'{"event_id": "changed", "user": "ann", "item": "tea", "rating": 4.5}'),
+            ]
+        )
+    )
+    position = data.draw(st.integers(0, len(good) - 1))
+    check(shop, path, good[:position] + data.draw(st.binary(max_size=2)) + good[position + 1 :])
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 400),
+        (b"{", 400),
+        (b"\xff", 400),
+        (b"\xef\xbb\xbf{}", 400),
+        (b'{"event_id": "a", "event_id": "b", "user": "u", "item": "i", "rating": 3}', 400),
+        (b"[" * 100_000, 400),
+        (b'{"a": ' * 100_000 + b"1" + b"}" * 100_000, 400),
+        (b'{"a": ' * 20 + b"1" + b"}" * 20, 422),
+        (b'[[[[[[[[["' + b'\\"' * 30_000, 400),
+        (b"{" + b", ".join(b'"k%d": 1' % number for number in range(20_000)) + b"}", 422),
+        (b"{" + b", ".join(b'"k%d": 1' % number for number in range(20_000)) + b', "k19999": 1}', 400),
+        (b"null", 422),
+        (b"[]", 422),
+        (b'{"event_id": "n", "user": "u", "item": "i", "rating": NaN}', 422),
+        (b'{"event_id": "n", "user": "u", "item": "i", "rating": Infinity}', 422),
+        (b'{"event_id": "n", "user": "u", "item": "i", "rating": -Infinity}', 422),
+        (b'{"event_id": "n", "user": "u", "item": "i", "rating": 1e999}', 422),
+        (b'{"event_id": "n", "user": "u", "item": "i", "rating": ' + b"9" * 5000 + b"}", 422),
+        (b'{"event_id": "n", "user": "u", "item": "i", "rating": "4"}', 422),
+        (b'{"event_id": "n", "user": "u", "item": "i", "rating": true}', 422),
+        (b'{"event_id": "n", "user": "u", "item": "i", "rating": 5.0000001}', 422),
+        (b'{"event_id": "n", "user": "u", "item": "i", "rating": 0}', 422),
+        (b'{"event_id": "n", "user": "", "item": "i", "rating": 3}', 422),
+        (b'{"event_id": "n", "user": "u", "item": "' + b"x" * 257 + b'", "rating": 3}', 422),
+        (b'{"event_id": "n", "user": "u\\u0000", "item": "i", "rating": 3}', 422),
+        (b'{"event_id": "n", "user": "\\ud800", "item": "i", "rating": 3}', 422),
+        (b'{"event_id": "n", "user": "u", "item": "i", "rating": 3, "weight": 2}', 422),
+        (b'{"event_id": "n", "user": "u", "rating": 3}', 422),
+        (b'{"event_id": "n", "rating": 3}', 422),
+        (b'{"event_id": "' + b"x" * 2**20 + b'"}', 413),
+    ],
+    ids=lambda value: repr(value[:60]) if isinstance(value, bytes) else None,
+)
+def test_what_is_refused_changes_nothing(shop: Live, body: bytes, status: int) -> None:
+    before = shop.get("/v1/version").json["seq"]
+    assert check(shop, "/v1/feedback", body) == status
+    assert len(shop.post("/v1/feedback", body).body) < 500
+    assert shop.get("/v1/version").json["seq"] == before
+
+
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
+@given(documents)
+def test_reading_is_the_inverse_of_writing(document: Any) -> None:
+    def finite(value: Any) -> bool:
+        if isinstance(value, float):
+            return math.isfinite(value)
+        if isinstance(value, list | dict):
+            return all(finite(inner) for inner in (value.values() if isinstance(value, dict) else value))
+        return True
+
+    body = json.dumps(document).encode()
+    if finite(document):
+        assert parse(body) == document
+    else:
+        with pytest.raises((NotJson, BadValue)):
+            parse(body)
+
+
+def test_a_nest_that_python_can_read_is_a_bad_value_and_a_deeper_one_is_not_json() -> None:
+    assert parse(b"[" * 100 + b"]" * 100)
+    with pytest.raises(NotJson, match="nested too deep"):
+        parse(b"[" * 100_000 + b"]" * 100_000)
+
+
+def test_brackets_in_texts_are_no_depth() -> None:
+    text = "[" * 100 + '\\"' + "{" * 100
+    assert parse(json.dumps({"user": text}).encode()) == {"user": text}
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        lambda size: b'[[[[[[[[["' + b'\\"' * size,
+        lambda size: b"{" + b", ".join(b'"k%d": 1' % number for number in range(size)) + b', "k0": 1}',
+        lambda size: b"[" + b'"\\u00e9", ' * size + b"0]",
+        lambda size: b"[" + b"{}," * size + b"{}]",
+    ],
+    ids=["quotes", "keys", "escapes", "objects"],
+)
+def test_twice_as_long_is_twice_as_much_work(attack: Callable[[int], bytes]) -> None:
+    """Counted in lines of our own that are run: whatever is done once for each pair of things would show."""
+
+    def work(size: int) -> int:
+        body, lines = attack(size), 0
+
+        def count(frame: FrameType, event: str, argument: object) -> Any:
+            nonlocal lines
+            lines += event == "line" and frame.f_code.co_filename == strict_json.__file__
+            return count
+
+        before = sys.gettrace()
+        sys.settrace(count)
+        try:
+            with contextlib.suppress(NotJson, BadValue):
+                parse(body)
+        finally:
+            sys.settrace(before)
+        return lines
+
+    assert work(2_000) < 2.5 * work(1_000) + 50
+
+
+@pytest.mark.parametrize("origin", ["http://[", "http://[::1", "//", "\xff\xfe", "http://localhost:99999999", "x" * 5_000])
+def test_an_origin_that_is_none_is_refused(shop: Live, origin: str) -> None:
+    reply = shop.get("/healthz", {"Origin": origin})
+    assert (reply.status, reply.json["code"]) == (403, "forbidden")
+    assert len(reply.body) < 500
+
+
+def test_a_storm_of_almost_right_bodies(shop: Live) -> None:
+    """Some here; `make chaos` sends ten thousand."""
+    storm = asyncio.run(send_storm(shop.port, 300))
+    assert sum(storm.values()) == 300
+    assert all(status in (200, 400, 404, 422) for status in storm), storm
+    assert len(storm) >= 3  # all sorts came
+
+
+def speak(shop: Live, *parts: bytes) -> tuple[bytes, bytes]:
+    """Send bytes as they are; head and body of the answer, which ends the connection."""
+
+    async def converse() -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", shop.port)
+        try:
+            for part in parts:
+                writer.write(part)
+                await writer.drain()
+        except ConnectionError:
+            writer.close()  # it has heard enough
+        answer = b""
+        try:
+            while chunk := await reader.read(2**16):
+                answer += chunk
+        except ConnectionError:
+            pass
+        writer.close()
+        return answer
+
+    head, _, body = asyncio.run(converse()).partition(b"\r\n\r\n")
+    return head, body
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        b"hello\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"POST /v1/recommend HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+    ],
+    ids=["words", "TLS", "version", "length"],
+)
+def test_what_is_not_http_gets_a_problem_document(shop: Live, noise: bytes) -> None:
+    head, body = speak(shop, noise)
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert b"application/problem+json" in head
+    assert json.loads(body)["code"] == "not-http"
+
+
+@pytest.mark.parametrize("beginning", [b"GET /", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: "], ids=["path", "header"])
+def test_a_head_without_end_is_cut_off(shop: Live, beginning: bytes) -> None:
+    head, _ = speak(shop, beginning, b"x" * 70_000)
+    assert head.startswith(b"HTTP/1.1 431 ")
+    assert shop.get("/healthz").status == 200
+
+
+def test_many_requests_on_one_connection_are_no_long_head(shop: Live) -> None:
+    for _ in range(30):
+        assert shop.get("/healthz", {"X-Long": "x" * 5_000}).status == 200
+        assert shop.post("/v1/recommend", {"user": "long", "candidates": ["x" * 200] * 100 + ["y"]}).status in (200, 422)

@@ -1,0 +1,370 @@
+"""What a client may take: places, memory, time, streams. Whoever takes too much loses it, and nobody else notices."""
+
+import asyncio
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+from in_process import Service, Talk, run
+
+from albatross.service.api.errors import BadValue, DiskFull, NotReady, Overloaded
+from albatross.service.api.requests import FeedbackBatch, Request
+from albatross.service.api.values import MOST_EVENTS
+from albatross.service.http.bodies import SLICE
+from albatross.service.http.crowd import BODY_RATE, BODY_SECONDS, HEAD_SECONDS
+from albatross.service.http.keys import Keys
+from albatross.service.http.logs import configure_log
+from albatross.service.http.news import MOST_STREAMS
+
+GOOD = b'{"user": "ann"}'
+ANNOUNCED = b"POST /v1/feedback HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1048576\r\n\r\n"
+
+
+def later(service: Service, seconds: float) -> None:
+    """Let the sweep think that so much time is over."""
+    crowd_ = service.crowd
+    for times in (crowd_.heads, crowd_.unread):
+        for member in times:
+            times[member] -= seconds
+    for exchange in crowd_.bodies.values():
+        exchange.began -= seconds
+    crowd_.sweep()
+
+
+async def answered(service: Service) -> int:
+    talk = await service.talk()
+    talk.post("/v1/recommend", GOOD)
+    return await talk.status()
+
+
+def test_bodies_that_are_only_announced_disturb_nobody(tmp_path: Path) -> None:
+    async def play(service: Service) -> None:
+        slow = [await service.talk() for _ in range(65)]
+        for talk in slow:
+            talk.say(ANNOUNCED + b" ")
+        while len(service.crowd.bodies) < 65:
+            await asyncio.sleep(0)
+        assert service.crowd.bytes == 65
+        assert await answered(service) == 200
+        later(service, BODY_SECONDS + 1)
+        for talk in slow:
+            assert await talk.code() == "too-slow"
+            assert await talk.ended() == b""
+        assert service.crowd.bytes == 0
+        assert await answered(service) == 200
+
+    run(tmp_path, play)
+
+
+def test_a_body_may_take_longer_the_more_of_it_has_come(tmp_path: Path) -> None:
+    async def play(service: Service) -> None:
+        talk = await service.talk()
+        talk.say(ANNOUNCED + b" " * (5 * BODY_RATE))
+        while service.crowd.bytes < 5 * BODY_RATE:
+            await asyncio.sleep(0)
+        later(service, BODY_SECONDS + 4)
+        assert len(service.crowd.bodies) == 1
+        later(service, 2)
+        assert await talk.code() == "too-slow"
+
+    run(tmp_path, play)
+
+
+def test_where_memory_is_short_the_oldest_unfinished_body_gives_way(tmp_path: Path) -> None:
+    async def play(service: Service) -> None:
+        hoarders = [await service.talk() for _ in range(5)]
+        for number, talk in enumerate(hoarders):
+            talk.say(ANNOUNCED + b" " * 200_000)
+            while service.crowd.bytes < min(number + 1, 4) * 200_000:
+                await asyncio.sleep(0)
+        status, headers, _ = await hoarders[0].hear()
+        assert (status, headers["retry-after"]) == (429, "1")
+        assert service.crowd.bytes <= 1_000_000
+        assert await answered(service) == 200
+        assert len(service.crowd.bodies) == 5  # what was refused is still being sent, and not kept
+
+    run(tmp_path, play, most_bytes=900_000)
+
+
+def test_half_a_head_has_its_time_and_then_an_answer(tmp_path: Path) -> None:
+    async def play(service: Service) -> None:
+        silent, half, idle = [await service.talk() for _ in range(3)]
+        half.say(b"GET /healthz HTTP/1.1\r\nHo")
+        idle.get("/healthz")
+        assert await idle.status() == 200
+        while len(service.crowd.heads) < 3:
+            await asyncio.sleep(0)
+        await service.settled()
+        later(service, HEAD_SECONDS - 1)
+        half.say(b"st: local")  # a byte now and then does not help
+        await service.settled()
+        later(service, 2)
+        assert await silent.ended() == b""
+        assert await half.code() == "too-slow"
+        assert await half.ended() == b""
+        idle.get("/healthz")
+        assert await idle.status() == 200
+
+    run(tmp_path, play)
+
+
+def test_half_open_connections_lock_nobody_out(tmp_path: Path) -> None:
+    """There is room for 20. A hundred that never finish a head come one after the other, and who asks is answered all the same."""
+
+    async def play(service: Service) -> None:
+        half: list[Talk] = []
+        for _ in range(100):
+            half.append(await service.talk())
+            half[-1].say(b"GET /healthz HTTP/1.1\r\n")
+        for _ in range(5):
+            assert await answered(service) == 200
+        await service.settled()
+        assert len(service.crowd.members) <= 20
+        assert await half[0].ended() == b""
+
+    run(tmp_path, play, most=20)
+
+
+def test_with_all_places_busy_a_connection_is_refused_and_no_answer_lost(tmp_path: Path) -> None:
+    async def play(service: Service) -> None:
+        service.engine.held = []
+        busy = [await service.talk() for _ in range(4)]
+        for talk in busy:
+            talk.post("/v1/recommend", GOOD)
+        while len(service.engine.held) < 4:
+            await asyncio.sleep(0)
+        one_more = await service.talk()
+        assert await one_more.ended() == b""
+        service.engine.let_go()
+        assert [await talk.status() for talk in busy] == [200] * 4
+
+    run(tmp_path, play, most=4)
+
+
+def test_a_congested_engine_sheds_before_the_body_is_read(tmp_path: Path) -> None:
+    async def play(service: Service) -> None:
+        service.engine.congested = True
+        talk = await service.talk()
+        talk.say(ANNOUNCED)  # and not a byte of the body
+        status, headers, body = await talk.hear()
+        assert (status, headers["retry-after"], json.loads(body)["code"]) == (429, "1", "overloaded")
+        assert not service.engine.asked
+        assert service.crowd.bytes == 0
+        for path in ("/healthz", "/readyz"):
+            other = await service.talk()
+            other.get(path)
+            assert await other.status() == 200
+
+    run(tmp_path, play)
+
+
+def test_no_more_than_the_places_are_worked_on(tmp_path: Path) -> None:
+    async def play(service: Service) -> None:
+        service.engine.held = []
+        talks = [await service.talk() for _ in range(8)]
+        for talk in talks:
+            talk.post("/v1/recommend", GOOD)
+        statuses = [asyncio.ensure_future(talk.status()) for talk in talks]
+        while sum(status.done() for status in statuses) < 4:
+            await asyncio.sleep(0)
+        assert len(service.engine.held) == 4
+        service.engine.let_go()
+        assert sorted([await status for status in statuses]) == [200] * 4 + [429] * 4
+        assert service.application.admission.in_flight == 0
+
+    run(tmp_path, play, places=4)
+
+
+def test_one_key_gets_half_of_the_places(tmp_path: Path) -> None:
+    greedy, modest = (Keys(tmp_path).create(["recommend"]) for _ in range(2))
+
+    async def play(service: Service) -> None:
+        service.engine.held = []
+        talks = [await service.talk() for _ in range(8)]
+        for talk in talks[:7]:
+            talk.post("/v1/recommend", GOOD, f"Authorization: Bearer {greedy}\r\n")
+        statuses = [asyncio.ensure_future(talk.status()) for talk in talks]
+        while sum(status.done() for status in statuses) < 4:
+            await asyncio.sleep(0)
+        talks[7].post("/v1/recommend", GOOD, f"Authorization: Bearer {modest}\r\n")
+        while len(service.engine.held) < 4:
+            await asyncio.sleep(0)
+        service.engine.let_go()
+        assert sorted([await status for status in statuses[:7]]) == [200] * 3 + [429] * 4
+        assert await statuses[7] == 200
+
+    run(tmp_path, play, places=6)
+
+
+def test_an_answer_that_nobody_waits_for_frees_its_place(tmp_path: Path) -> None:
+    async def play(service: Service) -> None:
+        service.engine.held = []
+        talk = await service.talk()
+        talk.post("/v1/recommend", GOOD)
+        while not service.engine.held:
+            await asyncio.sleep(0)
+        talk.close()
+        while service.crowd.members:
+            await asyncio.sleep(0)
+        assert service.application.admission.in_flight == 0
+        assert service.crowd.bytes == 0
+        service.engine.let_go()
+        assert await answered(service) == 200
+
+    run(tmp_path, play)
+
+
+def test_32_streams_and_not_one_more(tmp_path: Path) -> None:
+    """All ask before any is answered, which is when one too many could slip in."""
+
+    async def play(service: Service) -> None:
+        service.engine.held = []
+        talks = [await service.talk() for _ in range(MOST_STREAMS + 7)]
+        for talk in talks:
+            talk.get("/v1/stream")
+        while len(service.engine.held) < MOST_STREAMS:
+            await asyncio.sleep(0)
+        await service.settled()
+        service.engine.let_go()
+        heads = [await talk.line() for talk in talks]
+        assert sum(b" 200 " in head for head in heads) == MOST_STREAMS
+        assert sum(b" 429 " in head for head in heads) == 7
+        # One that leaves makes room for another; one that was refused has taken none.
+        talks[[b" 200 " in head for head in heads].index(True)].close()
+        while len(service.application.news._places) == MOST_STREAMS:
+            await asyncio.sleep(0)
+        for expected in (b" 200 ", b" 429 "):
+            talk = await service.talk()
+            talk.get("/v1/stream")
+            assert expected in await talk.line()
+
+    run(tmp_path, play, most=200)
+
+
+def test_a_stream_that_is_refused_takes_no_place(tmp_path: Path) -> None:
+    async def play(service: Service) -> None:
+        service.engine.refuse = lambda _: NotReady("replaying")
+        talk = await service.talk()
+        for _ in range(2 * MOST_STREAMS):
+            talk.get("/v1/stream")
+            assert await talk.status() == 503
+        assert not service.application.news._places
+
+    run(tmp_path, play)
+
+
+def test_a_flood_of_lines_gets_a_short_answer(tmp_path: Path) -> None:
+    async def play(service: Service) -> None:
+        talk = await service.talk()
+        for body, code in (
+            (b"\n" * 2**20, "not-json"),
+            (b"x" + b"\n" * (2**20 - 1), "too-large"),
+            (b"\n".join([b"x"] * (MOST_EVENTS + 1)), "too-large"),
+        ):
+            talk.post("/v1/feedback/batch", body)
+            assert await talk.code() == code
+        assert not service.engine.asked
+        body = (b'{"' + b"y" * 90 + b'":1}\n') * MOST_EVENTS
+        talk.post("/v1/feedback/batch", body)
+        status, _, answer = await talk.hear()
+        assert status == 200
+        assert len(answer) < 3 * len(body)
+
+    run(tmp_path, play)
+
+
+def lines_of(count: int) -> bytes:
+    return b"".join(b'{"event_id": "e%d", "user": "u", "item": "i", "rating": 3}\n' % number for number in range(count))
+
+
+def test_a_batch_is_asked_in_slices_and_others_come_between(tmp_path: Path) -> None:
+    async def play(service: Service) -> None:
+        batch, other = await service.talk(), await service.talk()
+        service.engine.held = []
+        batch.post("/v1/feedback/batch", lines_of(3 * SLICE + 1))
+        while not service.engine.held:
+            await asyncio.sleep(0)
+        other.post("/v1/recommend", GOOD)
+        while len(service.engine.held) < 2:
+            await asyncio.sleep(0)
+        service.engine.let_go()
+        assert await other.status() == 200
+        status, _, body = await batch.hear()
+        assert status == 200
+        assert [json.loads(line)["line"] for line in body.splitlines()] == list(range(1, 3 * SLICE + 2))
+        sizes = [len(request.events) for request in service.engine.asked if isinstance(request, FeedbackBatch)]
+        assert sizes == [SLICE, SLICE, SLICE, 1]
+
+    run(tmp_path, play)
+
+
+@pytest.mark.parametrize("error", [Overloaded("later"), DiskFull("full"), NotReady("ending")], ids=lambda error: error.code)
+def test_a_slice_that_is_refused_says_so_in_its_lines(tmp_path: Path, error: Overloaded | DiskFull | NotReady) -> None:
+    async def play(service: Service) -> None:
+        def refuse(request: Request[Any]) -> Exception | None:
+            return error if sum(isinstance(asked, FeedbackBatch) for asked in service.engine.asked) == 2 else None
+
+        service.engine.refuse = refuse
+        talk = await service.talk()
+        talk.post("/v1/feedback/batch", lines_of(SLICE) + b"nonsense\n" + lines_of(2 * SLICE))
+        status, _, body = await talk.hear()
+        assert status == 200
+        answers = [json.loads(line) for line in body.splitlines()]
+        assert [answer["status"] for answer in answers[:SLICE]] == [200] * SLICE
+        assert answers[SLICE]["code"] == "not-json"
+        assert {(answer["status"], answer["code"]) for answer in answers[SLICE + 1 : 2 * SLICE]} == {(error.status, error.code)}
+        assert {answer["status"] for answer in answers[2 * SLICE :]} == {200}
+
+    run(tmp_path, play)
+
+
+def test_what_nobody_foresaw_is_a_problem_without_its_words(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    stream = StringIO()
+    configure_log("text", stream)
+    request.addfinalizer(structlog.reset_defaults)
+
+    async def play(service: Service) -> None:
+        service.engine.refuse = lambda _: ZeroDivisionError("the user ann is a secret")
+        talk = await service.talk()
+        for path, body in (("/v1/recommend", GOOD), ("/v1/feedback/batch", lines_of(1))):
+            talk.post(path, body)
+            status, _, answer = await talk.hear()
+            assert (status, json.loads(answer)["code"]) == (500, "failed")
+            assert b"ann" not in answer
+        service.engine.refuse = lambda _: BadValue("x" * 10_000)
+        talk.post("/v1/recommend", GOOD)
+        assert len((await talk.hear())[2]) < 500
+
+    run(tmp_path, play)
+    printed = stream.getvalue()
+    assert "ZeroDivisionError" in printed
+    assert "secret" not in printed
+
+
+def test_the_end_answers_what_it_took_and_nothing_else(tmp_path: Path) -> None:
+    async def play(service: Service) -> None:
+        service.engine.held = []
+        asked, sending, idle = [await service.talk() for _ in range(3)]
+        asked.post("/v1/recommend", GOOD)
+        sending.say(ANNOUNCED + b"{")
+        idle.get("/healthz")
+        assert await idle.status() == 200
+        while len(service.crowd.bodies) < 1 or not service.engine.held:
+            await asyncio.sleep(0)
+        ending = asyncio.ensure_future(service.crowd.disperse(30.0))
+        assert await sending.code() == "not-ready"
+        assert await idle.ended() == b""
+        service.engine.let_go()
+        status, headers, _ = await asked.hear()
+        assert (status, headers.get("connection")) == (200, "close")
+        assert await asked.ended() == b""
+        sending.close()
+        await ending
+        assert not service.crowd.members
+        late = await service.talk()
+        assert await late.ended() == b""
+
+    run(tmp_path, play)

@@ -1,11 +1,11 @@
 """Policies side by side in one environment, with a progress bar for who waits for them."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
+from albatross.cli.progress import progress_bar
 from albatross.core.environment import Environment
 from albatross.core.errors import InvalidInput
 from albatross.core.memory import memory_limit, show_bytes
@@ -67,23 +67,3 @@ def show_value(value: Any) -> str:
     if isinstance(value, bool) or value is None:
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-@contextmanager
-def progress_bar(total: int, unit: str = "steps") -> Iterator[Callable[[int], None] | None]:
-    """Something to call with the number of steps done, where somebody watches."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn(f"{{task.completed:,.0f}} of {{task.total:,.0f}} {unit}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda steps: bar.advance(task, steps)

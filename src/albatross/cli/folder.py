@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from albatross.cli.comparison import progress_bar
+from albatross.cli.progress import progress_bar
 from albatross.core.errors import InvalidInput
 from albatross.service.engine import Engine, Options
 from albatross.service.events import Genesis

@@ -7,8 +7,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from albatross.cli.arguments import parse_policy, parse_scale
-from albatross.cli.comparison import progress_bar
 from albatross.cli.folder import opened_engine
+from albatross.cli.progress import progress_bar
 from albatross.core.errors import InvalidInput
 from albatross.datasets.tabular import read_rows
 from albatross.service.engine import Options

@@ -11,7 +11,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from albatross.cli.comparison import announce_memory, label, progress_bar
+from albatross.cli.comparison import announce_memory, label
+from albatross.cli.progress import progress_bar
 from albatross.cli.study_comparison import print_comparison
 from albatross.cli.study_figure import draw_study
 from albatross.core.errors import InvalidInput

@@ -3,13 +3,10 @@
 import csv
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from albatross.cli import main
 from albatross.cli.document import Block, Grid, Heading, Paragraph, as_html, as_markdown
-from albatross.cli.paper_report import said
-from albatross.studies.statistics import Estimate
 
 
 @pytest.mark.xdist_group("reproduce")
@@ -48,8 +45,3 @@ def test_a_document_says_the_same_in_both_forms() -> None:
     page = as_html("t", blocks)
     assert "<h1>A &lt; B</h1>" in page
     assert '<td class="not-reproduced">not reproduced</td>' in page
-
-
-def test_nothing_is_below_zero_by_less_than_is_printed() -> None:
-    assert said(Estimate(*np.array([-0.3, -1234.6, 0.2])), 0) == "0 [-1,235, 0]"
-    assert said(Estimate(*np.array([-0.00001, -0.0004, 0.5])), 4) == "0.0000 [-0.0004, 0.5000]"

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from albatross.cli import main
-from albatross.cli.comparison import label
 from albatross.studies.execution import execute
 from albatross.studies.journal import JOURNAL, RESULTS, Journal
 from albatross.studies.plan import read_study
+from albatross.studies.showing import label
 from albatross.studies.trials import Result
 
 STUDY = """

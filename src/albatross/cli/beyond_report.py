@@ -5,13 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from albatross.cli.document import Block, Grid, Heading, Paragraph
-from albatross.cli.paper_report import MOMENTS, TITLES, said
+from albatross.cli.paper_report import MOMENTS
 from albatross.core.streams import stream
 from albatross.studies.evidence import Outcomes
 from albatross.studies.journal import Journal
-from albatross.studies.paper import BEYOND, RIVALS
+from albatross.studies.paper import BEYOND, RIVALS, TITLES
 from albatross.studies.plan import Study
-from albatross.studies.statistics import mean_over_seeds, paired_difference
+from albatross.studies.showing import show_estimate, show_mean
+from albatross.studies.statistics import paired_difference
 from albatross.studies.trials import Result
 
 Results = dict[str, dict[str, list[Result]]]
@@ -46,7 +47,7 @@ def _differences(results: Results, horizon: int) -> Grid:
             regret = {policy: _regret(found, share * horizon) for policy, found in by_policy.items()}
             best = min((policy for policy in regret if policy != BEYOND), key=lambda policy: np.mean(regret[policy]))
             difference = paired_difference(regret[BEYOND], regret[best], stream(0, "bootstrap"))
-            row.append(f"{said(difference, 0)} against {TITLES.get(best, best)}")
+            row.append(f"{show_estimate(difference)} against {TITLES.get(best, best)}")
         rows.append(row)
     return Grid(("data set", *(f"difference at {round(share * horizon):,}" for share in MOMENTS)), rows)
 
@@ -55,10 +56,10 @@ def _table(results: Results, horizon: int) -> Grid:
     rows = []
     for dataset, by_policy in results.items():
         for policy, found in by_policy.items():
-            moments = [said(mean_over_seeds(_regret(found, share * horizon), stream(0, "bootstrap")), 0) for share in MOMENTS]
+            moments = [show_mean(_regret(found, share * horizon)) for share in MOMENTS]
             ndcg = "–"
             if found[0].ndcg.size:
-                ndcg = said(mean_over_seeds([result.ndcg[-1] for result in found], stream(0, "bootstrap")), 4)
+                ndcg = show_mean([result.ndcg[-1] for result in found], 4)
             rows.append(
                 [TITLES[dataset], TITLES.get(policy, policy), *moments, ndcg, f"{np.mean([result.seconds for result in found]):.2f}"]
             )

@@ -2,8 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 from albatross.cli.progress import progress_bar
 from albatross.core.environment import Environment
@@ -11,6 +10,7 @@ from albatross.core.errors import InvalidInput
 from albatross.core.memory import memory_limit, show_bytes
 from albatross.core.policy import Policy
 from albatross.studies.execution import available_cores, execute
+from albatross.studies.showing import label
 from albatross.studies.trials import Result, Trial
 
 MUCH_MEMORY = 50_000_000
@@ -53,17 +53,3 @@ def announce_memory(trials: Sequence[Trial]) -> None:
         if MUCH_MEMORY <= trial.footprint() <= memory_limit():  # what cannot fit is refused with the estimate
             sizes = f"{trial.environment.n_users:,} users, {trial.environment.n_items:,} items, {trial.horizon:,} steps"
             print(f"albatross: {label(policy)} takes up to {show_bytes(trial.footprint())} of memory ({sizes})", file=sys.stderr)
-
-
-def label(policy: Policy) -> str:
-    """The name of a policy and what about it is not as usual: `alb ridge=0.01`."""
-    values = policy.parameters()
-    unusual = [field.name for field in fields(policy) if field.default is MISSING or values[field.name] != field.default]
-    return " ".join([policy.policy_name(), *(f"{name}={show_value(values[name])}" for name in unusual)])
-
-
-def show_value(value: Any) -> str:
-    """A parameter as one would type it."""
-    if isinstance(value, bool) or value is None:
-        return str(value).lower()
-    return f"{value:g}" if isinstance(value, float) else str(value)

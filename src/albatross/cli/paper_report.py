@@ -15,18 +15,13 @@ from albatross.cli.document import Block, Grid, Heading, Paragraph, Picture
 from albatross.core.streams import stream
 from albatross.studies.claims import Verdict
 from albatross.studies.evidence import Outcomes
-from albatross.studies.paper import RANK_DATASET, RANKS, REAL, RIVALS, SYNTHETIC, Tuned
-from albatross.studies.statistics import Estimate, interquartile_mean, mean_over_seeds, paired_difference, probability_of_improvement
+from albatross.studies.paper import RANK_DATASET, RANKS, REAL, RIVALS, SYNTHETIC, TITLES, Tuned
+from albatross.studies.showing import show_estimate, show_mean
+from albatross.studies.statistics import interquartile_mean, mean_over_seeds, paired_difference, probability_of_improvement
 from albatross.studies.trials import Result
 
 if TYPE_CHECKING:
     from albatross.figures.panels import Panel
-
-TITLES = {
-    "alb": "ALB", "pts": "PTS", "nmf-bandit": "NMF-Bandit",
-    "gaussian": "Gaussian", "uniform": "Uniform", "bernoulli": "Bernoulli",
-    "book-crossing": "Book-Crossing", "movielens-100k": "MovieLens 100K", "jester-2": "Jester",
-}  # fmt: skip
 
 MOMENTS = (0.2, 0.4, 1.0)
 """Shares of the horizon at which regret is tabulated: 5k, 10k and 25k of 25,000."""
@@ -128,8 +123,8 @@ def _numbers(outcomes: Outcomes, horizon: int) -> Grid:
         row = [TITLES[dataset], TITLES[policy]]
         for share in MOMENTS:
             at = [result.regret_at(share * horizon) for result in results]
-            row.append(_with_interval(at, 0))
-        row.append(_with_interval([result.ndcg[-1] for result in results], 4) if results[0].ndcg.size else "–")
+            row.append(show_mean(at))
+        row.append(show_mean([result.ndcg[-1] for result in results], 4) if results[0].ndcg.size else "–")
         row.append(f"{np.mean([result.trivial for result in results]):.1%}" if results[0].ndcg.size else "–")
         row.append(f"{np.mean([result.seconds for result in results]):.2f}")
         rows.append(row)
@@ -146,7 +141,7 @@ def _comparisons(outcomes: Outcomes, horizon: int) -> Grid:
         random = stream(0, "bootstrap")
         estimates = [paired_difference(alb, rival, random), interquartile_mean([alb], random), interquartile_mean([rival], random)]
         chance = probability_of_improvement(alb, rival, random)
-        rows.append([TITLES[dataset], TITLES[policy], *(said(estimate, 0) for estimate in estimates), said(chance, 2)])
+        rows.append([TITLES[dataset], TITLES[policy], *(show_estimate(estimate) for estimate in estimates), show_estimate(chance, 2)])
     headings = ("mean difference, paired", "interquartile mean of ALB", "of the rival", "probability that ALB has less")
     return Grid(("data set", "rival", *headings), rows)
 
@@ -160,11 +155,3 @@ def _parameters(outcomes: Outcomes, tuned: Tuned) -> Grid:
         for policy, parameters in by_policy.items()
     ]
     return Grid(("data set", "policy", "parameters"), rows)
-
-
-def _with_interval(values: Sequence[float], digits: int) -> str:
-    return said(mean_over_seeds(values, stream(0, "bootstrap")), digits)
-
-
-def said(estimate: Estimate, digits: int) -> str:
-    return f"{estimate.mean:z,.{digits}f} [{estimate.low:z,.{digits}f}, {estimate.high:z,.{digits}f}]"

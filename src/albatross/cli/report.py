@@ -12,10 +12,11 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from albatross.cli.comparison import Comparison, label
+from albatross.cli.comparison import Comparison
 from albatross.core.errors import InvalidInput
 from albatross.core.streams import stream
-from albatross.studies.statistics import Estimate, mean_over_seeds
+from albatross.studies.showing import label, show_interval, show_number
+from albatross.studies.statistics import mean_over_seeds
 from albatross.studies.trials import Result
 
 FIGURE_FORMATS = ("png", "svg", "pdf")
@@ -32,7 +33,7 @@ def print_table(comparison: Comparison) -> None:
         regret = mean_over_seeds([result.regret[-1] for result in results], stream(0, "bootstrap"))
         pseudo_regret = np.mean([result.pseudo_regret[-1] for result in results])
         microseconds = 1e6 * np.mean([result.seconds for result in results]) / comparison.horizon
-        table.add_row(label(policy), _amount(regret.mean), _interval(regret), _amount(pseudo_regret), f"{microseconds:,.1f}")
+        table.add_row(label(policy), show_number(regret.mean), show_interval(regret), show_number(pseudo_regret), f"{microseconds:,.1f}")
     console = Console(highlight=False)
     numbers = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]}–{seeds[-1]}"
     sizes = f"{environment.n_users:,} users, {environment.n_items:,} items"
@@ -110,11 +111,3 @@ def whole_file(path: Path) -> Iterator[Path]:
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
-
-
-def _interval(estimate: Estimate) -> str:
-    return "–" if np.isnan(estimate.low) else f"{_amount(estimate.low)} – {_amount(estimate.high)}"
-
-
-def _amount(regret: Any) -> str:
-    return f"{regret:,.0f}" if abs(regret) >= 1000 else f"{regret:,.1f}"

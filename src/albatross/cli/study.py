@@ -11,7 +11,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from albatross.cli.comparison import announce_memory, label
+from albatross.cli.comparison import announce_memory
 from albatross.cli.progress import progress_bar
 from albatross.cli.study_comparison import print_comparison
 from albatross.cli.study_figure import draw_study
@@ -20,6 +20,7 @@ from albatross.core.streams import stream
 from albatross.studies.execution import available_cores, execute
 from albatross.studies.journal import RESULTS, TIMINGS, Journal
 from albatross.studies.plan import Cell, Study, read_study
+from albatross.studies.showing import label, show_interval, show_number
 from albatross.studies.statistics import mean_over_seeds
 
 study = App(name="study", help="Many trials from one TOML file: run, resume, show, compare, export.", help_format="plaintext")
@@ -175,6 +176,5 @@ def _row(planned: Study, cell: Cell, journal: Journal) -> list[str]:
     if not results:
         return [done, *["–"] * (4 if planned.ndcg else 3)]
     regret = mean_over_seeds([result.regret[-1] for result in results], stream(0, "bootstrap"))
-    interval = "–" if np.isnan(regret.low) else f"{regret.low:,.0f} – {regret.high:,.0f}"
     ndcg = [f"{np.mean([result.ndcg[-1] for result in results]):.4f}"] if planned.ndcg else []
-    return [done, f"{regret.mean:,.0f}", interval, *ndcg, f"{np.mean([result.seconds for result in results]):.2f}"]
+    return [done, show_number(regret.mean), show_interval(regret), *ndcg, f"{np.mean([result.seconds for result in results]):.2f}"]

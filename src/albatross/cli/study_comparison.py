@@ -8,13 +8,12 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from albatross.cli.comparison import label
-from albatross.cli.paper_report import said
 from albatross.core.errors import InvalidInput
 from albatross.core.streams import stream
 from albatross.studies.journal import Journal
 from albatross.studies.plan import Cell, Study
-from albatross.studies.statistics import mean_over_seeds, paired_difference
+from albatross.studies.showing import label, show_estimate, show_mean, show_number
+from albatross.studies.statistics import paired_difference
 from albatross.studies.trials import Result
 
 NARROWEST = 100
@@ -77,6 +76,5 @@ def _against(
     best = best_of(means, key=lambda name: means[name])
     shared = [seed for seed in ours if seed in others[best]]
     mine, theirs = [measure(ours[seed]) for seed in shared], [measure(others[best][seed]) for seed in shared]
-    mean = said(mean_over_seeds(mine, stream(0, "bootstrap")), digits)
-    difference = said(paired_difference(mine, theirs, stream(0, "bootstrap")), digits)
-    return [mean, f"{np.mean(theirs):,.{digits}f}", difference, best]
+    difference = paired_difference(mine, theirs, stream(0, "bootstrap"))
+    return [show_mean(mine, digits), show_number(np.mean(theirs), digits), show_estimate(difference, digits), best]

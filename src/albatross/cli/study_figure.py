@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from albatross.cli.comparison import label, show_value
 from albatross.cli.report import FIGURE_FORMATS, whole_file
 from albatross.core.errors import InvalidInput, unknown
 from albatross.core.streams import stream
 from albatross.studies.journal import Journal
 from albatross.studies.plan import Cell, Study
+from albatross.studies.showing import label, show_value
 from albatross.studies.statistics import Estimate, mean_over_seeds
 from albatross.studies.trials import Result
 

@@ -187,13 +187,13 @@ def test_writing_stopped_halfway_leaves_the_old_file(tmp_path: Path) -> None:
 INTERRUPTED = """
 import signal, sys
 from contextlib import contextmanager
-from albatross.cli import comparison, main
+from albatross.cli import main, progress
 
 @contextmanager
 def told(total):
     yield lambda steps: print("running", flush=True)
 
-comparison.progress_bar = told
+progress.progress_bar = told
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores the key, and all that it starts
 sys.exit(main())
 """

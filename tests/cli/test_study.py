@@ -112,7 +112,7 @@ def test_an_interrupted_study_keeps_what_is_finished(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as during:
-        during.setattr("albatross.cli.study.execute", interrupted)
+        during.setattr("albatross.studies.runner.execute", interrupted)
         assert main(command) == 130
     assert "1 of 6 trials are finished and kept" in capsys.readouterr().err
     assert main(command) == 0

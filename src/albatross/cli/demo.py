@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from albatross import policies
-from albatross.cli.comparison import compare
 from albatross.cli.report import print_table, save_figure, save_json
 from albatross.cli.reproduce import reproduce
+from albatross.cli.terminal import TERMINAL
 from albatross.environments.synthetic import Gaussian
+from albatross.studies.comparison import compare
 
 FOLDER = Path("out") / "demo"
 WORLD = Gaussian()
@@ -36,7 +37,7 @@ def demo() -> None:
     """Show on a world nobody has rated yet how ALB learns, and what becomes of the paper's claims on synthetic data."""
     print(BEFORE, flush=True)
     contenders = [policies.create("alb", {"ridge": 0.01, "noise": 0.5}), policies.create("random"), policies.create("oracle")]
-    comparison = compare(contenders, WORLD.name, WORLD, HORIZON, range(N_SEEDS))
+    comparison = compare(contenders, WORLD.name, WORLD, HORIZON, range(N_SEEDS), observer=TERMINAL)
     print_table(comparison)
     FOLDER.mkdir(parents=True, exist_ok=True)
     save_json(comparison, FOLDER / "regret.json")

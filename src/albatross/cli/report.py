@@ -12,9 +12,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from albatross.cli.comparison import Comparison
 from albatross.core.errors import InvalidInput
 from albatross.core.streams import stream
+from albatross.studies.comparison import Comparison
 from albatross.studies.showing import label, show_interval, show_number
 from albatross.studies.statistics import mean_over_seeds
 from albatross.studies.trials import Result

@@ -10,7 +10,7 @@ from albatross.cli.beyond_report import beyond_blocks, beyond_results
 from albatross.cli.document import as_html, as_markdown
 from albatross.cli.paper_report import draw_figures, write_report
 from albatross.cli.report import whole_file
-from albatross.cli.study import finish
+from albatross.cli.terminal import TERMINAL
 from albatross.core.errors import check_whole
 from albatross.studies.claims import Verdict, judge
 from albatross.studies.evidence import collect, weigh
@@ -25,6 +25,7 @@ from albatross.studies.paper import (
     shipped_parameters,
     tuning_study,
 )
+from albatross.studies.runner import finish
 from albatross.studies.tuning import best_parameters, write_parameters
 
 TITLE = "Alternating Linear Bandits, reproduced"
@@ -63,6 +64,8 @@ def reproduce(
     """
     check_whole("--horizon", horizon, 100)
     check_whole("--seeds", seeds, 2)
+    if jobs is not None:
+        check_whole("--jobs", jobs, 1)
     environments, missing = available_environments(real=not synthetic)
     for name, reason in missing.items():
         print(f"{name} is left out: {reason}\n", flush=True)
@@ -75,7 +78,7 @@ def reproduce(
             cores = available_cores() if jobs is None else jobs
             hours = sum(rehearse(waiting)) / cores / 3600
             print(f"Tuning: {len(waiting):,} trials, about {hours:.1f} hours on {cores} cores. Interrupt and resume at will.", flush=True)
-        finish([grid], journal, engine, jobs)
+        finish([grid], journal, engine, jobs, TERMINAL)
         tuned = best_parameters(grid, journal)
         write_parameters(tuned, folder / "tuned.toml")
     studies = comparison_studies(environments, tuned, horizon, seeds)
@@ -83,7 +86,7 @@ def reproduce(
     n_trials = len({trial for study in (*studies, *beyond) for trial in study.trials()})
     print(f"{n_trials:,} trials: {len(environments)} data sets, {seeds} seeds, {horizon:,} steps each.", flush=True)
     began = time.monotonic()
-    finish([*studies, *beyond], journal, engine, jobs)
+    finish([*studies, *beyond], journal, engine, jobs, TERMINAL)
     outcomes = collect(studies, journal)
     verdicts = judge(weigh(outcomes, horizon))
     pictures = draw_figures(outcomes, horizon, folder)

@@ -7,9 +7,10 @@ from cyclopts import Parameter
 
 from albatross import environments
 from albatross.cli.arguments import parse_policy, parse_settings
-from albatross.cli.comparison import compare
 from albatross.cli.report import check_targets, print_table, save_figure, save_json
-from albatross.core.errors import InvalidInput
+from albatross.cli.terminal import TERMINAL
+from albatross.core.errors import check_whole
+from albatross.studies.comparison import compare
 
 
 def run(
@@ -62,15 +63,15 @@ def run(
         Draw cumulative regret to this .png, .svg or .pdf file.
     """
     for name, value, least in (("--horizon", horizon, 1), ("--seeds", seeds, 1), ("--first-seed", first_seed, 0), ("--jobs", jobs, 1)):
-        if value is not None and value < least:
-            raise InvalidInput(f"{name} is {value}; accepted: a whole number, at least {least}")
+        if value is not None:
+            check_whole(name, value, least)
     check_targets(json, figure)
     contenders = [parse_policy(word) for word in policy]
     columns = {"user_column": user_column, "item_column": item_column, "rating_column": rating_column}
     settings = parse_settings("--world", world or [])
     settings.update({key: column for key, column in columns.items() if column is not None})
     environment = environments.from_text(dataset, settings)
-    comparison = compare(contenders, dataset, environment, horizon, range(first_seed, first_seed + seeds), jobs)
+    comparison = compare(contenders, dataset, environment, horizon, range(first_seed, first_seed + seeds), jobs, TERMINAL)
     print_table(comparison)
     if json is not None:
         save_json(comparison, json)

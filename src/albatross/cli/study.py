@@ -1,8 +1,6 @@
 """`albatross study`: many trials from one file, interrupted and resumed at will."""
 
 import shutil
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,15 +9,14 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from albatross.cli.comparison import announce_memory
-from albatross.cli.progress import progress_bar
 from albatross.cli.study_comparison import print_comparison
 from albatross.cli.study_figure import draw_study
-from albatross.core.errors import InvalidInput
+from albatross.cli.terminal import TERMINAL
+from albatross.core.errors import InvalidInput, check_whole
 from albatross.core.streams import stream
-from albatross.studies.execution import available_cores, execute
 from albatross.studies.journal import RESULTS, TIMINGS, Journal
 from albatross.studies.plan import Cell, Study, read_study
+from albatross.studies.runner import finish
 from albatross.studies.showing import label, show_interval, show_number
 from albatross.studies.statistics import mean_over_seeds
 
@@ -41,9 +38,11 @@ def run(file: Path, *, folder: Path | None = None, engine: str = "local", jobs: 
     jobs
         Processes to use on this machine; if not given, one per core.
     """
+    if jobs is not None:
+        check_whole("--jobs", jobs, 1)
     planned = read_study(file)
     target = _folder(file, folder)
-    finish([planned], Journal(target), engine, jobs)
+    finish([planned], Journal(target), engine, jobs, TERMINAL)
     _show(planned, Journal(target))
     print(f"Curves: {target / RESULTS}   Times: {target / TIMINGS}")
 
@@ -125,28 +124,6 @@ def figure(file: Path, target: Path, *, along: str | None = None, folder: Path |
     draw_study(read_study(file), Journal(_folder(file, folder)), target, along)
 
 
-def finish(studies: Sequence[Study], journal: Journal, engine: str = "local", jobs: int | None = None) -> None:
-    """Run what is missing of some studies, with a progress bar, and write their tables."""
-    if jobs is not None and jobs < 1:
-        raise InvalidInput(f"--jobs is {jobs}; accepted: a whole number, at least 1")
-    trials = list(dict.fromkeys(trial for study in studies for trial in study.trials()))
-    missing = [trial for trial in trials if trial not in journal]
-    if missing and len(missing) < len(trials):
-        print(f"{len(trials) - len(missing):,} of {len(trials):,} trials are finished already.", flush=True)
-    announce_memory(missing)
-    try:
-        with progress_bar(sum(trial.horizon for trial in missing)) as progress:
-            for position, result in execute(missing, available_cores() if jobs is None else jobs, progress, engine):
-                journal.add(missing[position], result)
-    except KeyboardInterrupt:
-        finished = sum(trial in journal for trial in trials)
-        print(f"{finished:,} of {len(trials):,} trials are finished and kept; the same command goes on from there.", file=sys.stderr)
-        raise
-    finally:
-        if any(trial in journal for trial in trials):
-            journal.write_parquet(trials)
-
-
 def _folder(file: Path, folder: Path | None) -> Path:
     return Path("out") / file.stem if folder is None else folder
 
@@ -171,7 +148,7 @@ def _show(planned: Study, journal: Journal) -> None:
 
 def _row(planned: Study, cell: Cell, journal: Journal) -> list[str]:
     trials = planned.trials_of(cell)
-    results = [journal[trial] for trial in trials if trial in journal]
+    results = list(journal.finished(trials).values())
     done = f"{len(results)}/{len(trials)}"
     if not results:
         return [done, *["–"] * (4 if planned.ndcg else 3)]

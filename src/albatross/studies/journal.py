@@ -7,7 +7,7 @@ interrupted study goes on where it stopped, and an edited policy is run anew.
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,12 +66,16 @@ class Journal:
             os.fsync(file.fileno())
         self._finished[key] = entry
 
+    def finished(self, trials: Iterable[Trial]) -> dict[Trial, Result]:
+        """Those of the trials that are finished, in their order, with their results."""
+        return {trial: self[trial] for trial in trials if trial in self}
+
     def write_parquet(self, trials: Sequence[Trial]) -> None:
         """The finished ones among these trials as two tables: the curves, which depend on the recipes alone, and the times.
 
         One row per trial and checkpoint; in the order of the trials, so the same study gives the same bytes however it was run.
         """
-        finished = [(trial, self[trial]) for trial in trials if trial in self]
+        finished = list(self.finished(trials).items())
         lengths = [result.checkpoints.size for _, result in finished]
 
         def repeated(values: Sequence[Any]) -> Any:

@@ -2,8 +2,6 @@
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from rich.table import Table
 from albatross.core.errors import InvalidInput
 from albatross.core.streams import stream
 from albatross.studies.comparison import Comparison
+from albatross.studies.files import whole_file
 from albatross.studies.showing import label, show_interval, show_number
 from albatross.studies.statistics import mean_over_seeds
 from albatross.studies.trials import Result
@@ -99,15 +98,3 @@ def check_targets(json_file: Path | None, figure_file: Path | None) -> None:
             raise InvalidInput(f"{option} is {file}, a folder; accepted: the name of a file")
         if not file.parent.is_dir() or not os.access(file.parent, os.W_OK):
             raise InvalidInput(f"{option} is {file}; accepted: a file in a folder that exists and can be written to")
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """A file to write to that takes its place when it is complete; until then, and if anything goes wrong, the old one stays."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        yield partial
-        partial.replace(path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise

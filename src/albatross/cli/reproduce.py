@@ -9,12 +9,12 @@ from cyclopts import Parameter
 from albatross.cli.beyond_report import beyond_blocks, beyond_results
 from albatross.cli.document import as_html, as_markdown
 from albatross.cli.paper_report import draw_figures, write_report
-from albatross.cli.report import whole_file
 from albatross.cli.terminal import TERMINAL
 from albatross.core.errors import check_whole
 from albatross.studies.claims import Verdict, judge
 from albatross.studies.evidence import collect, weigh
 from albatross.studies.execution import available_cores, rehearse
+from albatross.studies.files import whole_file
 from albatross.studies.journal import Journal
 from albatross.studies.paper import (
     HORIZON,

@@ -1,6 +1,5 @@
 """`albatross study`: many trials from one file, interrupted and resumed at will."""
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ from rich.table import Table
 from albatross.cli.study_comparison import print_comparison
 from albatross.cli.study_figure import draw_study
 from albatross.cli.terminal import TERMINAL
-from albatross.core.errors import InvalidInput, check_whole
+from albatross.core.errors import check_whole
 from albatross.core.streams import stream
 from albatross.studies.journal import RESULTS, TIMINGS, Journal
 from albatross.studies.plan import Cell, Study, read_study
@@ -92,18 +91,7 @@ def export(file: Path, target: Path, *, folder: Path | None = None) -> None:
     folder
         Where the results are kept; if not given, out/ and the name of the file.
     """
-    if target.suffix not in (".parquet", ".csv"):
-        raise InvalidInput(f"{target}; accepted: a name ending in .parquet or .csv")
-    journal = Journal(_folder(file, folder))
-    journal.write_parquet(read_study(file).trials())
-    if target.suffix == ".parquet":
-        shutil.copyfile(journal.folder / RESULTS, target)
-        return
-    import duckdb  # heavy, and needed only here
-
-    source, goal = (str(name).replace("'", "''") for name in (journal.folder / RESULTS, target))
-    with duckdb.connect() as connection:
-        connection.execute(f"COPY (SELECT * FROM '{source}') TO '{goal}' (HEADER)")
+    Journal(_folder(file, folder)).export(read_study(file).trials(), target)
 
 
 @study.command

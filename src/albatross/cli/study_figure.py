@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from albatross.cli.report import FIGURE_FORMATS, whole_file
+from albatross.cli.report import FIGURE_FORMATS
 from albatross.core.errors import InvalidInput, unknown
 from albatross.core.streams import stream
+from albatross.studies.files import whole_file
 from albatross.studies.journal import Journal
 from albatross.studies.plan import Cell, Study
 from albatross.studies.showing import label, show_value

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from albatross.cli import main
-from albatross.cli.document import Block, Grid, Heading, Paragraph, as_html, as_markdown
 
 
 @pytest.mark.xdist_group("reproduce")
@@ -37,11 +36,3 @@ def test_the_synthetic_part_leaves_a_report_with_every_verdict(tmp_path: Path, c
 def test_too_little_to_say_anything_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "--seeds", "1"]) == 2
     assert "--seeds is 1; accepted: a whole number, at least 2" in capsys.readouterr().err
-
-
-def test_a_document_says_the_same_in_both_forms() -> None:
-    blocks: list[Block] = [Heading("A < B", 1), Paragraph("x & y"), Grid(("claim", "word"), [["p|q", "not reproduced"]])]
-    assert as_markdown(blocks) == "# A < B\n\nx & y\n\n| claim | word |\n| --- | --- |\n| p\\|q | not reproduced |\n"
-    page = as_html("t", blocks)
-    assert "<h1>A &lt; B</h1>" in page
-    assert '<td class="not-reproduced">not reproduced</td>' in page

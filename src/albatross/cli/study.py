@@ -2,22 +2,20 @@
 
 from pathlib import Path
 
-import numpy as np
 from cyclopts import App
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
-from albatross.cli.study_comparison import print_comparison
-from albatross.cli.study_figure import draw_study
+from albatross.cli.drawing import check_format, save_charts, save_tradeoffs
+from albatross.cli.tables import print_summary
 from albatross.cli.terminal import TERMINAL
 from albatross.core.errors import check_whole
-from albatross.core.streams import stream
 from albatross.studies.journal import RESULTS, TIMINGS, Journal
-from albatross.studies.plan import Cell, Study, read_study
+from albatross.studies.plan import read_study
+from albatross.studies.report.series import study_charts, study_tradeoffs
+from albatross.studies.report.study import compare_policies, summarize
 from albatross.studies.runner import finish
-from albatross.studies.showing import label, show_interval, show_number
-from albatross.studies.statistics import mean_over_seeds
+
+NARROWEST = 100
+"""Columns: two intervals side by side and a name do not fit into fewer."""
 
 study = App(name="study", help="Many trials from one TOML file: run, resume, show, compare, export.", help_format="plaintext")
 
@@ -39,11 +37,10 @@ def run(file: Path, *, folder: Path | None = None, engine: str = "local", jobs: 
     """
     if jobs is not None:
         check_whole("--jobs", jobs, 1)
-    planned = read_study(file)
-    target = _folder(file, folder)
-    finish([planned], Journal(target), engine, jobs, TERMINAL)
-    _show(planned, Journal(target))
-    print(f"Curves: {target / RESULTS}   Times: {target / TIMINGS}")
+    planned, journal = read_study(file), _journal(file, folder)
+    finish([planned], journal, engine, jobs, TERMINAL)
+    print_summary(summarize(planned, journal))
+    print(f"Curves: {journal.folder / RESULTS}   Times: {journal.folder / TIMINGS}")
 
 
 @study.command
@@ -57,7 +54,7 @@ def show(file: Path, *, folder: Path | None = None) -> None:
     folder
         Where the results are kept; if not given, out/ and the name of the file.
     """
-    _show(read_study(file), Journal(_folder(file, folder)))
+    print_summary(summarize(read_study(file), _journal(file, folder)))
 
 
 @study.command
@@ -75,7 +72,8 @@ def compare(file: Path, policy: str, *, at: list[int] | None = None, folder: Pat
     folder
         Where the results are kept; if not given, out/ and the name of the file.
     """
-    print_comparison(read_study(file), Journal(_folder(file, folder)), policy, at or [])
+    summary = compare_policies(read_study(file), _journal(file, folder), policy, at or ())
+    print_summary(summary, folded=-1, narrowest=NARROWEST)
 
 
 @study.command
@@ -91,7 +89,8 @@ def export(file: Path, target: Path, *, folder: Path | None = None) -> None:
     folder
         Where the results are kept; if not given, out/ and the name of the file.
     """
-    Journal(_folder(file, folder)).export(read_study(file).trials(), target)
+    planned, journal = read_study(file), _journal(file, folder)
+    journal.export(planned.trials(), target)
 
 
 @study.command
@@ -109,37 +108,13 @@ def figure(file: Path, target: Path, *, along: str | None = None, folder: Path |
     folder
         Where the results are kept; if not given, out/ and the name of the file.
     """
-    draw_study(read_study(file), Journal(_folder(file, folder)), target, along)
+    check_format(target)
+    planned, journal = read_study(file), _journal(file, folder)
+    if along is None:
+        save_charts(study_charts(planned, journal), target)
+    else:
+        save_tradeoffs(study_tradeoffs(planned, journal, along), along, target)
 
 
-def _folder(file: Path, folder: Path | None) -> Path:
-    return Path("out") / file.stem if folder is None else folder
-
-
-def _show(planned: Study, journal: Journal) -> None:
-    """A block of lines per data set, a line per policy."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    table.add_column("policy", overflow="fold")
-    headings = ["seeds", "regret", "95 % interval", *(["NDCG"] if planned.ndcg else []), "s/trial"]
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
-    for dataset in dict.fromkeys(cell.dataset for cell in planned.cells):
-        table.add_row(dataset, *[""] * len(headings), style="bold")
-        for cell in planned.cells:
-            if cell.dataset == dataset:
-                table.add_row(f"  {label(cell.policy)}", *_row(planned, cell, journal))
-    console = Console(highlight=False)
-    protocols = sorted({trial.protocol() for trial in planned.trials()})
-    console.print(f"{planned.title}: {planned.horizon:,} steps {'; '.join(protocols)}", markup=False)
-    console.print(table)
-
-
-def _row(planned: Study, cell: Cell, journal: Journal) -> list[str]:
-    trials = planned.trials_of(cell)
-    results = list(journal.finished(trials).values())
-    done = f"{len(results)}/{len(trials)}"
-    if not results:
-        return [done, *["–"] * (4 if planned.ndcg else 3)]
-    regret = mean_over_seeds([result.regret[-1] for result in results], stream(0, "bootstrap"))
-    ndcg = [f"{np.mean([result.ndcg[-1] for result in results]):.4f}"] if planned.ndcg else []
-    return [done, show_number(regret.mean), show_interval(regret), *ndcg, f"{np.mean([result.seconds for result in results]):.2f}"]
+def _journal(file: Path, folder: Path | None) -> Journal:
+    return Journal(Path("out") / file.stem if folder is None else folder)

@@ -102,6 +102,12 @@ def test_a_bad_study_is_refused_with_a_sentence(tmp_path: Path, capsys: pytest.C
     assert "Did you mean 'random'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", [["study", "run", "small.toml"], ["reproduce", "--synthetic"]], ids=["study", "reproduce"])
+def test_no_process_at_all_is_refused(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*command, "--jobs", "0"]) == 2
+    assert "--jobs is 0; accepted: a whole number, at least 1" in capsys.readouterr().err
+
+
 def test_an_interrupted_study_keeps_what_is_finished(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,13 +3,9 @@
 import csv
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from albatross.cli import main
-from albatross.cli.document import Block, Grid, Heading, Paragraph, as_html, as_markdown
-from albatross.cli.paper_report import said
-from albatross.studies.statistics import Estimate
 
 
 @pytest.mark.xdist_group("reproduce")
@@ -40,16 +36,3 @@ def test_the_synthetic_part_leaves_a_report_with_every_verdict(tmp_path: Path, c
 def test_too_little_to_say_anything_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "--seeds", "1"]) == 2
     assert "--seeds is 1; accepted: a whole number, at least 2" in capsys.readouterr().err
-
-
-def test_a_document_says_the_same_in_both_forms() -> None:
-    blocks: list[Block] = [Heading("A < B", 1), Paragraph("x & y"), Grid(("claim", "word"), [["p|q", "not reproduced"]])]
-    assert as_markdown(blocks) == "# A < B\n\nx & y\n\n| claim | word |\n| --- | --- |\n| p\\|q | not reproduced |\n"
-    page = as_html("t", blocks)
-    assert "<h1>A &lt; B</h1>" in page
-    assert '<td class="not-reproduced">not reproduced</td>' in page
-
-
-def test_nothing_is_below_zero_by_less_than_is_printed() -> None:
-    assert said(Estimate(*np.array([-0.3, -1234.6, 0.2])), 0) == "0 [-1,235, 0]"
-    assert said(Estimate(*np.array([-0.00001, -0.0004, 0.5])), 4) == "0.0000 [-0.0004, 0.5000]"

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from albatross import simulate
-from albatross.cli import main, report
+from albatross.cli import main
 from albatross.environments.synthetic import Gaussian
 from albatross.policies.alb import ALB
 from albatross.policies.random import Random
@@ -169,31 +169,16 @@ def test_bad_rows_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert f"{path}, row 2 (line 3): user 'a' and item 'b'" in capsys.readouterr().err
 
 
-def test_writing_stopped_halfway_leaves_the_old_file(tmp_path: Path) -> None:
-    path = tmp_path / "out.json"
-    path.write_text("old")
-
-    def stopped() -> None:
-        with report.whole_file(path) as partial:
-            partial.write_text("half")
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        stopped()
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
 INTERRUPTED = """
 import signal, sys
 from contextlib import contextmanager
-from albatross.cli import comparison, main
+from albatross.cli import main, progress
 
 @contextmanager
 def told(total):
     yield lambda steps: print("running", flush=True)
 
-comparison.progress_bar = told
+progress.progress_bar = told
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores the key, and all that it starts
 sys.exit(main())
 """

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from albatross.cli import main
-from albatross.cli.comparison import label
 from albatross.studies.execution import execute
 from albatross.studies.journal import JOURNAL, RESULTS, Journal
 from albatross.studies.plan import read_study
+from albatross.studies.showing import label
 from albatross.studies.trials import Result
 
 STUDY = """
@@ -102,6 +102,12 @@ def test_a_bad_study_is_refused_with_a_sentence(tmp_path: Path, capsys: pytest.C
     assert "Did you mean 'random'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", [["study", "run", "small.toml"], ["reproduce", "--synthetic"]], ids=["study", "reproduce"])
+def test_no_process_at_all_is_refused(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*command, "--jobs", "0"]) == 2
+    assert "--jobs is 0; accepted: a whole number, at least 1" in capsys.readouterr().err
+
+
 def test_an_interrupted_study_keeps_what_is_finished(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -112,7 +118,7 @@ def test_an_interrupted_study_keeps_what_is_finished(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as during:
-        during.setattr("albatross.cli.study.execute", interrupted)
+        during.setattr("albatross.studies.runner.execute", interrupted)
         assert main(command) == 130
     assert "1 of 6 trials are finished and kept" in capsys.readouterr().err
     assert main(command) == 0

@@ -82,6 +82,18 @@ def test_the_table_is_the_results_one_row_per_checkpoint(tmp_path: Path) -> None
     assert {row[4:] for row in rows} == {("alb", "with repeats")}
 
 
+@pytest.mark.parametrize("name", ["it's.csv", "it's.parquet"])
+def test_exported_it_is_the_same_table(name: str, tmp_path: Path) -> None:
+    journal = finished(tmp_path / "journal", TRIALS[:2])
+    journal.export(TRIALS, tmp_path / name)
+    exported, kept = (
+        duckdb.execute("SELECT policy, seed, step, regret FROM query_table([$1])", [str(file)]).fetchall()
+        for file in (tmp_path / name, journal.folder / RESULTS)
+    )
+    assert exported == kept
+    assert {path.name for path in tmp_path.iterdir()} == {name, "journal"}
+
+
 def test_damage_in_the_middle_is_named_by_line(tmp_path: Path) -> None:
     finished(tmp_path, TRIALS[:3])
     lines = (tmp_path / JOURNAL).read_text().splitlines()

@@ -3,10 +3,13 @@
 from pathlib import Path
 
 from albatross import policies
-from albatross.cli.comparison import compare
-from albatross.cli.report import print_table, save_figure, save_json
+from albatross.cli.drawing import save_comparison
 from albatross.cli.reproduce import reproduce
+from albatross.cli.tables import print_comparison
+from albatross.cli.terminal import TERMINAL
 from albatross.environments.synthetic import Gaussian
+from albatross.studies.comparison import compare
+from albatross.studies.report.comparison import save_json
 
 FOLDER = Path("out") / "demo"
 WORLD = Gaussian()
@@ -36,11 +39,11 @@ def demo() -> None:
     """Show on a world nobody has rated yet how ALB learns, and what becomes of the paper's claims on synthetic data."""
     print(BEFORE, flush=True)
     contenders = [policies.create("alb", {"ridge": 0.01, "noise": 0.5}), policies.create("random"), policies.create("oracle")]
-    comparison = compare(contenders, WORLD.name, WORLD, HORIZON, range(N_SEEDS))
-    print_table(comparison)
+    comparison = compare(contenders, WORLD.name, WORLD, HORIZON, range(N_SEEDS), observer=TERMINAL)
+    print_comparison(comparison)
     FOLDER.mkdir(parents=True, exist_ok=True)
     save_json(comparison, FOLDER / "regret.json")
-    save_figure(comparison, FOLDER / "regret.png")
+    save_comparison(comparison, FOLDER / "regret.png")
     alb, random = (sum(result.pseudo_regret[-1] for result in comparison.results[policy]) for policy in contenders[:2])
     print(f"The regret of ALB is {alb / random:.0%} of that of showing anything, the luck of noisy")
     print("ratings left out: that is pseudo-regret.")

@@ -9,10 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from albatross import environments, policies
-from albatross.cli.comparison import show_value
 from albatross.core.errors import unknown
 from albatross.core.parameters import Recipe, describe
 from albatross.core.policy import Policy
+from albatross.studies.showing import show_value
 
 POLICIES = "Policies (--policy NAME --set parameter=value)"
 DATASETS = "Data sets (--dataset NAME --world parameter=value)"

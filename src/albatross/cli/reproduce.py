@@ -6,28 +6,13 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from albatross.cli.beyond_report import beyond_blocks, beyond_results
-from albatross.cli.document import as_html, as_markdown
-from albatross.cli.paper_report import draw_figures, write_report
-from albatross.cli.report import whole_file
-from albatross.cli.study import finish
+from albatross.cli.drawing import save_paper_figure
+from albatross.cli.terminal import TERMINAL
 from albatross.core.errors import check_whole
-from albatross.studies.claims import Verdict, judge
-from albatross.studies.evidence import collect, weigh
-from albatross.studies.execution import available_cores, rehearse
-from albatross.studies.journal import Journal
-from albatross.studies.paper import (
-    HORIZON,
-    N_SEEDS,
-    available_environments,
-    beyond_studies,
-    comparison_studies,
-    shipped_parameters,
-    tuning_study,
-)
-from albatross.studies.tuning import best_parameters, write_parameters
-
-TITLE = "Alternating Linear Bandits, reproduced"
+from albatross.studies import reproduction
+from albatross.studies.claims import Verdict
+from albatross.studies.paper import HORIZON, N_SEEDS
+from albatross.studies.report.paper import write_report
 
 
 def reproduce(
@@ -63,37 +48,15 @@ def reproduce(
     """
     check_whole("--horizon", horizon, 100)
     check_whole("--seeds", seeds, 2)
-    environments, missing = available_environments(real=not synthetic)
-    for name, reason in missing.items():
-        print(f"{name} is left out: {reason}\n", flush=True)
-    journal = Journal(folder)
-    tuned = shipped_parameters()
-    if full:
-        grid = tuning_study(environments, horizon)
-        waiting = [trial for trial in grid.trials() if trial not in journal]
-        if waiting:
-            cores = available_cores() if jobs is None else jobs
-            hours = sum(rehearse(waiting)) / cores / 3600
-            print(f"Tuning: {len(waiting):,} trials, about {hours:.1f} hours on {cores} cores. Interrupt and resume at will.", flush=True)
-        finish([grid], journal, engine, jobs)
-        tuned = best_parameters(grid, journal)
-        write_parameters(tuned, folder / "tuned.toml")
-    studies = comparison_studies(environments, tuned, horizon, seeds)
-    beyond = beyond_studies(environments, horizon, seeds)
-    n_trials = len({trial for study in (*studies, *beyond) for trial in study.trials()})
-    print(f"{n_trials:,} trials: {len(environments)} data sets, {seeds} seeds, {horizon:,} steps each.", flush=True)
+    if jobs is not None:
+        check_whole("--jobs", jobs, 1)
     began = time.monotonic()
-    finish([*studies, *beyond], journal, engine, jobs)
-    outcomes = collect(studies, journal)
-    verdicts = judge(weigh(outcomes, horizon))
-    pictures = draw_figures(outcomes, horizon, folder)
-    blocks = write_report(TITLE, outcomes, verdicts, tuned, missing, pictures, horizon, seeds, full)
-    blocks += beyond_blocks(beyond_results(beyond, journal, outcomes, horizon), horizon)
-    for name, text in (("report.md", as_markdown(blocks)), ("report.html", as_html(TITLE, blocks))):
-        with whole_file(folder / name) as partial:
-            partial.write_text(text, encoding="utf-8")
-    _print_verdicts(verdicts)
-    print(f"Took {time.monotonic() - began:.0f} s. Report: {folder / 'report.html'}")
+    found = reproduction.reproduce(
+        folder, full=full, real=not synthetic, horizon=horizon, n_seeds=seeds, engine=engine, jobs=jobs, observer=TERMINAL
+    )
+    page = write_report(found, folder, save_paper_figure)
+    _print_verdicts(found.verdicts)
+    print(f"Took {time.monotonic() - began:.0f} s. Report: {page}")
 
 
 def _print_verdicts(verdicts: list[Verdict]) -> None:

@@ -1,5 +1,6 @@
 """`albatross run`: policies side by side on one data set."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -7,9 +8,12 @@ from cyclopts import Parameter
 
 from albatross import environments
 from albatross.cli.arguments import parse_policy, parse_settings
-from albatross.cli.comparison import compare
-from albatross.cli.report import check_targets, print_table, save_figure, save_json
-from albatross.core.errors import InvalidInput
+from albatross.cli.drawing import check_format, save_comparison
+from albatross.cli.tables import print_comparison
+from albatross.cli.terminal import TERMINAL
+from albatross.core.errors import InvalidInput, check_whole
+from albatross.studies.comparison import compare
+from albatross.studies.report.comparison import save_json
 
 
 def run(
@@ -62,17 +66,30 @@ def run(
         Draw cumulative regret to this .png, .svg or .pdf file.
     """
     for name, value, least in (("--horizon", horizon, 1), ("--seeds", seeds, 1), ("--first-seed", first_seed, 0), ("--jobs", jobs, 1)):
-        if value is not None and value < least:
-            raise InvalidInput(f"{name} is {value}; accepted: a whole number, at least {least}")
-    check_targets(json, figure)
+        if value is not None:
+            check_whole(name, value, least)
+    for option, file in (("--json", json), ("--figure", figure)):
+        _check_target(option, file)
+    if figure is not None:
+        check_format(figure, "--figure")
     contenders = [parse_policy(word) for word in policy]
     columns = {"user_column": user_column, "item_column": item_column, "rating_column": rating_column}
     settings = parse_settings("--world", world or [])
     settings.update({key: column for key, column in columns.items() if column is not None})
     environment = environments.from_text(dataset, settings)
-    comparison = compare(contenders, dataset, environment, horizon, range(first_seed, first_seed + seeds), jobs)
-    print_table(comparison)
+    comparison = compare(contenders, dataset, environment, horizon, range(first_seed, first_seed + seeds), jobs, TERMINAL)
+    print_comparison(comparison)
     if json is not None:
         save_json(comparison, json)
     if figure is not None:
-        save_figure(comparison, figure)
+        save_comparison(comparison, figure)
+
+
+def _check_target(option: str, file: Path | None) -> None:
+    """Refuse a file that could not be written before anybody waits for what would be in it."""
+    if file is None:
+        return
+    if file.is_dir():
+        raise InvalidInput(f"{option} is {file}, a folder; accepted: the name of a file")
+    if not file.parent.is_dir() or not os.access(file.parent, os.W_OK):
+        raise InvalidInput(f"{option} is {file}; accepted: a file in a folder that exists and can be written to")

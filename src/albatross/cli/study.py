@@ -1,25 +1,21 @@
 """`albatross study`: many trials from one file, interrupted and resumed at will."""
 
-import shutil
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 from cyclopts import App
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
-from albatross.cli.comparison import announce_memory, label, progress_bar
-from albatross.cli.study_comparison import print_comparison
-from albatross.cli.study_figure import draw_study
-from albatross.core.errors import InvalidInput
-from albatross.core.streams import stream
-from albatross.studies.execution import available_cores, execute
+from albatross.cli.drawing import check_format, save_charts, save_tradeoffs
+from albatross.cli.tables import print_summary
+from albatross.cli.terminal import TERMINAL
+from albatross.core.errors import check_whole
 from albatross.studies.journal import RESULTS, TIMINGS, Journal
-from albatross.studies.plan import Cell, Study, read_study
-from albatross.studies.statistics import mean_over_seeds
+from albatross.studies.plan import read_study
+from albatross.studies.report.series import study_charts, study_tradeoffs
+from albatross.studies.report.study import compare_policies, summarize
+from albatross.studies.runner import finish
+
+NARROWEST = 100
+"""Columns: two intervals side by side and a name do not fit into fewer."""
 
 study = App(name="study", help="Many trials from one TOML file: run, resume, show, compare, export.", help_format="plaintext")
 
@@ -39,11 +35,12 @@ def run(file: Path, *, folder: Path | None = None, engine: str = "local", jobs: 
     jobs
         Processes to use on this machine; if not given, one per core.
     """
-    planned = read_study(file)
-    target = _folder(file, folder)
-    finish([planned], Journal(target), engine, jobs)
-    _show(planned, Journal(target))
-    print(f"Curves: {target / RESULTS}   Times: {target / TIMINGS}")
+    if jobs is not None:
+        check_whole("--jobs", jobs, 1)
+    planned, journal = read_study(file), _journal(file, folder)
+    finish([planned], journal, engine, jobs, TERMINAL)
+    print_summary(summarize(planned, journal))
+    print(f"Curves: {journal.folder / RESULTS}   Times: {journal.folder / TIMINGS}")
 
 
 @study.command
@@ -57,7 +54,7 @@ def show(file: Path, *, folder: Path | None = None) -> None:
     folder
         Where the results are kept; if not given, out/ and the name of the file.
     """
-    _show(read_study(file), Journal(_folder(file, folder)))
+    print_summary(summarize(read_study(file), _journal(file, folder)))
 
 
 @study.command
@@ -75,7 +72,8 @@ def compare(file: Path, policy: str, *, at: list[int] | None = None, folder: Pat
     folder
         Where the results are kept; if not given, out/ and the name of the file.
     """
-    print_comparison(read_study(file), Journal(_folder(file, folder)), policy, at or [])
+    summary = compare_policies(read_study(file), _journal(file, folder), policy, at or ())
+    print_summary(summary, folded=-1, narrowest=NARROWEST)
 
 
 @study.command
@@ -91,18 +89,8 @@ def export(file: Path, target: Path, *, folder: Path | None = None) -> None:
     folder
         Where the results are kept; if not given, out/ and the name of the file.
     """
-    if target.suffix not in (".parquet", ".csv"):
-        raise InvalidInput(f"{target}; accepted: a name ending in .parquet or .csv")
-    journal = Journal(_folder(file, folder))
-    journal.write_parquet(read_study(file).trials())
-    if target.suffix == ".parquet":
-        shutil.copyfile(journal.folder / RESULTS, target)
-        return
-    import duckdb  # heavy, and needed only here
-
-    source, goal = (str(name).replace("'", "''") for name in (journal.folder / RESULTS, target))
-    with duckdb.connect() as connection:
-        connection.execute(f"COPY (SELECT * FROM '{source}') TO '{goal}' (HEADER)")
+    planned, journal = read_study(file), _journal(file, folder)
+    journal.export(planned.trials(), target)
 
 
 @study.command
@@ -120,60 +108,13 @@ def figure(file: Path, target: Path, *, along: str | None = None, folder: Path |
     folder
         Where the results are kept; if not given, out/ and the name of the file.
     """
-    draw_study(read_study(file), Journal(_folder(file, folder)), target, along)
+    check_format(target)
+    planned, journal = read_study(file), _journal(file, folder)
+    if along is None:
+        save_charts(study_charts(planned, journal), target)
+    else:
+        save_tradeoffs(study_tradeoffs(planned, journal, along), along, target)
 
 
-def finish(studies: Sequence[Study], journal: Journal, engine: str = "local", jobs: int | None = None) -> None:
-    """Run what is missing of some studies, with a progress bar, and write their tables."""
-    if jobs is not None and jobs < 1:
-        raise InvalidInput(f"--jobs is {jobs}; accepted: a whole number, at least 1")
-    trials = list(dict.fromkeys(trial for study in studies for trial in study.trials()))
-    missing = [trial for trial in trials if trial not in journal]
-    if missing and len(missing) < len(trials):
-        print(f"{len(trials) - len(missing):,} of {len(trials):,} trials are finished already.", flush=True)
-    announce_memory(missing)
-    try:
-        with progress_bar(sum(trial.horizon for trial in missing)) as progress:
-            for position, result in execute(missing, available_cores() if jobs is None else jobs, progress, engine):
-                journal.add(missing[position], result)
-    except KeyboardInterrupt:
-        finished = sum(trial in journal for trial in trials)
-        print(f"{finished:,} of {len(trials):,} trials are finished and kept; the same command goes on from there.", file=sys.stderr)
-        raise
-    finally:
-        if any(trial in journal for trial in trials):
-            journal.write_parquet(trials)
-
-
-def _folder(file: Path, folder: Path | None) -> Path:
-    return Path("out") / file.stem if folder is None else folder
-
-
-def _show(planned: Study, journal: Journal) -> None:
-    """A block of lines per data set, a line per policy."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    table.add_column("policy", overflow="fold")
-    headings = ["seeds", "regret", "95 % interval", *(["NDCG"] if planned.ndcg else []), "s/trial"]
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
-    for dataset in dict.fromkeys(cell.dataset for cell in planned.cells):
-        table.add_row(dataset, *[""] * len(headings), style="bold")
-        for cell in planned.cells:
-            if cell.dataset == dataset:
-                table.add_row(f"  {label(cell.policy)}", *_row(planned, cell, journal))
-    console = Console(highlight=False)
-    protocols = sorted({trial.protocol() for trial in planned.trials()})
-    console.print(f"{planned.title}: {planned.horizon:,} steps {'; '.join(protocols)}", markup=False)
-    console.print(table)
-
-
-def _row(planned: Study, cell: Cell, journal: Journal) -> list[str]:
-    trials = planned.trials_of(cell)
-    results = [journal[trial] for trial in trials if trial in journal]
-    done = f"{len(results)}/{len(trials)}"
-    if not results:
-        return [done, *["–"] * (4 if planned.ndcg else 3)]
-    regret = mean_over_seeds([result.regret[-1] for result in results], stream(0, "bootstrap"))
-    interval = "–" if np.isnan(regret.low) else f"{regret.low:,.0f} – {regret.high:,.0f}"
-    ndcg = [f"{np.mean([result.ndcg[-1] for result in results]):.4f}"] if planned.ndcg else []
-    return [done, f"{regret.mean:,.0f}", interval, *ndcg, f"{np.mean([result.seconds for result in results]):.2f}"]
+def _journal(file: Path, folder: Path | None) -> Journal:
+    return Journal(Path("out") / file.stem if folder is None else folder)

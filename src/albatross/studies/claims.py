@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from albatross.core.streams import stream
-from albatross.studies.paper import RANK_DATASET, RANKS, REAL, RIVALS, SYNTHETIC
+from albatross.studies.paper import RANK_DATASET, RANKS, REAL, RIVALS, SYNTHETIC, TITLES
+from albatross.studies.showing import show_estimate
 from albatross.studies.statistics import Estimate, mean_over_seeds
 
 REPRODUCED, NOT_REPRODUCED, UNDECIDED = "reproduced", "not reproduced", "undecided"
@@ -64,7 +65,8 @@ def _order(evidence: Evidence) -> Iterator[Verdict]:
     for rival in (PTS, NMF):
         for dataset in _known(evidence, SYNTHETIC + REAL):
             difference = _estimate(evidence.regret(dataset, ALB, 5) - evidence.regret(dataset, rival, 5))
-            yield Verdict(f"ALB has lower regret than {_title(rival)}", dataset, _negative(difference), _said("difference", difference))
+            claim = f"ALB has lower regret than {TITLES[rival]}"
+            yield Verdict(claim, dataset, _negative(difference), f"difference {show_estimate(difference)}")
     words = []
     for dataset in _known(evidence, SYNTHETIC + REAL):
         difference = _estimate(evidence.regret(dataset, PTS, 5) - evidence.regret(dataset, NMF, 5))
@@ -85,13 +87,13 @@ def _rankings(evidence: Evidence) -> Iterator[Verdict]:
         if dataset != "book-crossing":
             estimate = _estimate(margin)
             claim = f"ALB's average NDCG@5 is at least {NDCG_MARGIN} above the better rival's"
-            yield Verdict(claim, dataset, _at_least(estimate, NDCG_MARGIN), _said("margin", estimate, 4))
+            yield Verdict(claim, dataset, _at_least(estimate, NDCG_MARGIN), f"margin {show_estimate(estimate, 4)}")
     if len(margins) == len(REAL):
         gaps = {dataset: _gap(evidence, dataset) for dataset in REAL}
         for dataset in REAL[1:]:
             difference = _estimate(gaps["book-crossing"] - gaps[dataset])
             claim = "NDCG differs less between the policies on Book-Crossing"
-            yield Verdict(claim, f"than on {dataset}", _negative(difference), _said("difference", difference, 4))
+            yield Verdict(claim, f"than on {dataset}", _negative(difference), f"difference {show_estimate(difference, 4)}")
 
 
 def _ranks(evidence: Evidence) -> Iterator[Verdict]:
@@ -102,17 +104,19 @@ def _ranks(evidence: Evidence) -> Iterator[Verdict]:
     spreads = {rival: _relative_spread(list(by_rank.values())) for rival, by_rank in regrets.items()}
     for rival in (PTS, NMF):
         difference = _estimate(spreads[ALB] - spreads[rival])
-        claim = f"ALB's regret varies less with rank than {_title(rival)}'s: (max − min) / mean"
-        yield Verdict(claim, RANK_DATASET, _negative(difference), _said("difference", difference, 3))
+        claim = f"ALB's regret varies less with rank than {TITLES[rival]}'s: (max − min) / mean"
+        yield Verdict(claim, RANK_DATASET, _negative(difference), f"difference {show_estimate(difference, 3)}")
     shrinking = _estimate(regrets[PTS][low] - regrets[PTS][high])
-    yield Verdict(f"PTS is better at rank {low} than at rank {high}", RANK_DATASET, _negative(shrinking), _said("difference", shrinking))
+    claim = f"PTS is better at rank {low} than at rank {high}"
+    yield Verdict(claim, RANK_DATASET, _negative(shrinking), f"difference {show_estimate(shrinking)}")
     growing = _estimate(regrets[NMF][high] - regrets[NMF][low])
-    yield Verdict(f"NMF-Bandit is better at rank {high} than at rank {low}", RANK_DATASET, _negative(growing), _said("difference", growing))
+    claim = f"NMF-Bandit is better at rank {high} than at rank {low}"
+    yield Verdict(claim, RANK_DATASET, _negative(growing), f"difference {show_estimate(growing)}")
     for rank in RANKS:
         better = np.minimum(regrets[PTS][rank], regrets[NMF][rank])
         difference = _estimate(regrets[ALB][rank] - better)
         claim = "ALB has lower regret than the better rival at every rank"
-        yield Verdict(claim, f"{RANK_DATASET}, rank {rank}", _negative(difference), _said("difference", difference))
+        yield Verdict(claim, f"{RANK_DATASET}, rank {rank}", _negative(difference), f"difference {show_estimate(difference)}")
 
 
 def _times(evidence: Evidence) -> Iterator[Verdict]:
@@ -120,12 +124,12 @@ def _times(evidence: Evidence) -> Iterator[Verdict]:
     for dataset in known:
         ratio = _estimate(evidence.seconds(dataset, PTS, 5) / evidence.seconds(dataset, ALB, 5))
         claim = "PTS takes about as long as ALB (half to twice)"
-        yield Verdict(claim, dataset, _between(ratio, 0.5, 2.0), _said("ratio", ratio, 2))
+        yield Verdict(claim, dataset, _between(ratio, 0.5, 2.0), f"ratio {show_estimate(ratio, 2)}")
     for dataset in known:
         alb, pts, nmf = (evidence.seconds(dataset, rival, 5) for rival in RIVALS)
         ratio = _estimate(nmf / np.maximum(alb, pts))
         claim = "NMF-Bandit takes three to four times as long as the slower of ALB and PTS"
-        yield Verdict(claim, dataset, _between(ratio, 3.0, 4.0), _said("ratio", ratio, 2))
+        yield Verdict(claim, dataset, _between(ratio, 3.0, 4.0), f"ratio {show_estimate(ratio, 2)}")
     slowest = max(float(evidence.seconds(dataset, rival, 5).max()) for dataset in evidence.datasets for rival in (ALB, PTS))
     word = REPRODUCED if slowest < A_FEW_MINUTES else NOT_REPRODUCED
     yield Verdict("A trial of ALB or PTS takes a few minutes at most", "all", word, f"the longest took {slowest:.2g} s")
@@ -135,7 +139,7 @@ def _growth(evidence: Evidence) -> Iterator[Verdict]:
     for horizon, values in evidence.exponents.items():
         estimate = _estimate(values)
         claim = "ALB's regret grows more slowly than time: as t to the power of less than 1"
-        yield Verdict(claim, f"gaussian, {horizon:,} steps", _negative(estimate, bound=1.0), _said("exponent", estimate, 3))
+        yield Verdict(claim, f"gaussian, {horizon:,} steps", _negative(estimate, bound=1.0), f"exponent {show_estimate(estimate, 3)}")
 
 
 def _known(evidence: Evidence, datasets: Sequence[str]) -> list[str]:
@@ -172,11 +176,3 @@ def _between(estimate: Estimate, low: float, high: float) -> str:
     if estimate.low >= low and estimate.high <= high:
         return REPRODUCED
     return NOT_REPRODUCED if estimate.high < low or estimate.low > high else UNDECIDED
-
-
-def _said(what: str, estimate: Estimate, digits: int = 0) -> str:
-    return f"{what} {estimate.mean:,.{digits}f} [{estimate.low:,.{digits}f}, {estimate.high:,.{digits}f}]"
-
-
-def _title(policy: str) -> str:
-    return {"alb": "ALB", "pts": "PTS", "nmf-bandit": "NMF-Bandit"}[policy]

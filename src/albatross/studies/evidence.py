@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from albatross.studies.claims import Evidence, Values
 from albatross.studies.journal import Journal
-from albatross.studies.paper import GROWTH
+from albatross.studies.paper import GROWTH, RIVALS
 from albatross.studies.plan import Study
 from albatross.studies.trials import Result
 
@@ -16,6 +16,9 @@ Key = tuple[str, str, int, int]
 
 Outcomes = dict[Key, list[Result]]
 """The results of a cell in the order of the seeds."""
+
+Contenders = dict[str, dict[str, list[Result]]]
+"""The results by data set and policy, in the order of the seeds."""
 
 
 def collect(studies: Sequence[Study], journal: Journal) -> Outcomes:
@@ -27,6 +30,17 @@ def collect(studies: Sequence[Study], journal: Journal) -> Outcomes:
             outcomes.setdefault(key, []).append(journal[trial])
     n_seeds = len(studies[0].seeds)
     return {key: results[:n_seeds] for key, results in outcomes.items()}  # a trial may belong to two studies
+
+
+def collect_beyond(studies: Sequence[Study], journal: Journal, outcomes: Outcomes, horizon: int) -> Contenders:
+    """What the paper does not have, and beside it the paper's three."""
+    contenders: Contenders = {}
+    for study in studies:
+        for trial in study.trials():
+            contenders.setdefault(trial.dataset, {}).setdefault(trial.policy.policy_name(), []).append(journal[trial])
+    for dataset, by_policy in contenders.items():
+        by_policy |= {rival: outcomes[dataset, rival, 5, horizon] for rival in RIVALS}
+    return contenders
 
 
 def weigh(outcomes: Outcomes, horizon: int) -> Evidence:

@@ -7,7 +7,8 @@ interrupted study goes on where it stopped, and an edited policy is run anew.
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from albatross.core.errors import InvalidInput
 from albatross.kernels.compiling import source_fingerprint
+from albatross.studies.files import whole_file
 from albatross.studies.trials import Result, Trial
 
 JOURNAL = "journal.jsonl"
@@ -66,12 +68,16 @@ class Journal:
             os.fsync(file.fileno())
         self._finished[key] = entry
 
+    def finished(self, trials: Iterable[Trial]) -> dict[Trial, Result]:
+        """Those of the trials that are finished, in their order, with their results."""
+        return {trial: self[trial] for trial in trials if trial in self}
+
     def write_parquet(self, trials: Sequence[Trial]) -> None:
         """The finished ones among these trials as two tables: the curves, which depend on the recipes alone, and the times.
 
         One row per trial and checkpoint; in the order of the trials, so the same study gives the same bytes however it was run.
         """
-        finished = [(trial, self[trial]) for trial in trials if trial in self]
+        finished = list(self.finished(trials).items())
         lengths = [result.checkpoints.size for _, result in finished]
 
         def repeated(values: Sequence[Any]) -> Any:
@@ -104,6 +110,17 @@ class Journal:
         _write(table, self.folder / RESULTS)
         _write(times, self.folder / TIMINGS)
 
+    def export(self, trials: Sequence[Trial], target: Path) -> None:
+        """The curves of the finished ones among these trials as one .parquet or .csv file."""
+        if target.suffix not in (".parquet", ".csv"):
+            raise InvalidInput(f"{target}; accepted: a name ending in .parquet or .csv")
+        self.write_parquet(trials)
+        with whole_file(target) as partial:
+            if target.suffix == ".parquet":
+                shutil.copyfile(self.folder / RESULTS, partial)
+            else:
+                _write_csv(self.folder / RESULTS, partial)
+
     def _read(self) -> dict[str, dict[str, Any]]:
         """What was written whole. A last line cut off by a crash is cut off the file, so that the next one begins a line."""
         if not self.path.exists():
@@ -123,10 +140,19 @@ class Journal:
 
 
 def _write(table: dict[str, Any], path: Path) -> None:
-    import duckdb  # heavy, and needed only here
+    import duckdb  # heavy, and needed only where tables are written
 
-    unfinished = path.with_suffix(".unfinished")
-    target = str(unfinished).replace("'", "''")
-    with duckdb.connect(config={"threads": "1"}) as connection:
-        connection.execute(f"COPY (SELECT * FROM table) TO '{target}' (FORMAT parquet)".replace("FROM table", 'FROM "table"'))
-    unfinished.replace(path)
+    with whole_file(path) as partial, duckdb.connect(config={"threads": "1"}) as connection:
+        connection.execute(f'COPY (SELECT * FROM "table") TO {_quoted(partial)} (FORMAT parquet)')  # the argument, by its name
+
+
+def _write_csv(source: Path, target: Path) -> None:
+    import duckdb  # as above
+
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY (SELECT * FROM {_quoted(source)}) TO {_quoted(target)} (FORMAT csv, HEADER)")
+
+
+def _quoted(path: Path) -> str:
+    """A file as it stands in SQL."""
+    return "'" + str(path).replace("'", "''") + "'"

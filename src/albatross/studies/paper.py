@@ -20,6 +20,12 @@ SIMPLE = ("epsilon-als", "item-mean", "popularity-memory")
 """Others that it does not have, and that whoever claims to be better must beat."""
 SYNTHETIC = ("gaussian", "uniform", "bernoulli")
 REAL = ("book-crossing", "movielens-100k", "jester-2")
+TITLES = {
+    "alb": "ALB", "pts": "PTS", "nmf-bandit": "NMF-Bandit",
+    "gaussian": "Gaussian", "uniform": "Uniform", "bernoulli": "Bernoulli",
+    "book-crossing": "Book-Crossing", "movielens-100k": "MovieLens 100K", "jester-2": "Jester",
+}  # fmt: skip
+"""What the paper calls its policies and data sets."""
 RANK_DATASET = "movielens-100k"
 RANKS = (3, 5, 7)
 HORIZON = 25_000

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from albatross.studies.files import whole_file
 from albatross.studies.journal import Journal
 from albatross.studies.paper import FIXED, Tuned
 from albatross.studies.plan import Study
@@ -31,7 +32,8 @@ def write_parameters(tuned: Tuned, path: Path) -> None:
         for name, parameters in by_policy.items():
             lines.append(f"{name} = {{ {', '.join(f'{key} = {value!r}' for key, value in parameters.items())} }}")
         lines.append("")
-    path.write_text("\n".join(lines), encoding="utf-8")
+    with whole_file(path) as partial:
+        partial.write_text("\n".join(lines), encoding="utf-8")
 
 
 def _varied(parameters: dict[str, Any], name: str, grid: Study) -> dict[str, Any]:

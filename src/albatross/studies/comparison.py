@@ -1,0 +1,48 @@
+"""Policies side by side in one environment."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from albatross.core.environment import Environment
+from albatross.core.errors import InvalidInput
+from albatross.core.policy import Policy
+from albatross.studies.execution import available_cores, execute
+from albatross.studies.observer import NOBODY, Observer
+from albatross.studies.showing import label
+from albatross.studies.trials import Result, Trial
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What was run, and per policy the results in the order of the seeds."""
+
+    dataset: str
+    environment: Environment
+    horizon: int
+    seeds: Sequence[int]
+    protocol: str
+    results: dict[Policy, list[Result]]
+
+
+def compare(
+    policies: Sequence[Policy],
+    dataset: str,
+    environment: Environment,
+    horizon: int,
+    seeds: Sequence[int],
+    jobs: int | None = None,
+    observer: Observer = NOBODY,
+) -> Comparison:
+    """Run every policy with every seed. Without `jobs`, one process per core, or one where there is one seed."""
+    for number, policy in enumerate(policies):
+        if policy in policies[:number]:
+            raise InvalidInput(f"policy {label(policy)!r} is given twice; accepted: each once, or with other parameters")
+    if jobs is None:
+        jobs = available_cores() if len(seeds) > 1 else 1
+    trials = [Trial(policy, environment, horizon, seed) for policy in policies for seed in seeds]
+    observer.warn_of_memory(trials)
+    with observer.watch(horizon * len(trials)) as progress:
+        done = dict(execute(trials, jobs, progress))
+    ordered = iter([done[position] for position in range(len(trials))])
+    results = {policy: [next(ordered) for _ in seeds] for policy in policies}
+    return Comparison(dataset, environment, horizon, seeds, trials[0].protocol(), results)

@@ -1,0 +1,43 @@
+"""Whoever waits for trials: what they are told meanwhile. Nothing here prints; a command line, or a notebook, decides where it goes."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+from albatross.core.memory import memory_limit, show_bytes
+from albatross.studies.showing import label
+from albatross.studies.trials import Trial
+
+MUCH_MEMORY = 50_000_000
+"""Bytes from which on it is said beforehand."""
+
+Progress = Callable[[int], None]
+"""Called with the number of steps done since the last call."""
+
+
+def _unheard(sentence: str) -> None:
+    pass
+
+
+def _unwatched(steps: int) -> AbstractContextManager[Progress | None]:
+    return nullcontext()
+
+
+@dataclass(frozen=True)
+class Observer:
+    """What to call with news, with warnings, and while trials run; what is not given hears nothing."""
+
+    tell: Callable[[str], None] = _unheard
+    warn: Callable[[str], None] = _unheard
+    watch: Callable[[int], AbstractContextManager[Progress | None]] = _unwatched
+    """From the number of steps in all to what is called with those done, or to nothing where nobody watches."""
+
+    def warn_of_memory(self, trials: Sequence[Trial]) -> None:
+        """Say beforehand which policies take much memory."""
+        for policy, trial in {trial.policy: trial for trial in trials}.items():
+            if MUCH_MEMORY <= trial.footprint() <= memory_limit():  # what cannot fit is refused with the estimate
+                sizes = f"{trial.environment.n_users:,} users, {trial.environment.n_items:,} items, {trial.horizon:,} steps"
+                self.warn(f"{label(policy)} takes up to {show_bytes(trial.footprint())} of memory ({sizes})")
+
+
+NOBODY = Observer()

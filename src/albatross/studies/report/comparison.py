@@ -1,0 +1,69 @@
+"""What a comparison comes to: a line of words, a table, a JSON file."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from albatross.core.streams import stream
+from albatross.studies.comparison import Comparison
+from albatross.studies.files import whole_file
+from albatross.studies.report.document import Grid
+from albatross.studies.showing import label, show_interval, show_number
+from albatross.studies.statistics import mean_over_seeds
+from albatross.studies.trials import Result
+
+
+def headline(comparison: Comparison) -> str:
+    """Where, for how long and with which seeds."""
+    environment, seeds = comparison.environment, comparison.seeds
+    numbers = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]}–{seeds[-1]}"
+    sizes = f"{environment.n_users:,} users, {environment.n_items:,} items"
+    return f"{comparison.dataset}: {sizes}; {comparison.horizon:,} steps {comparison.protocol}, {numbers}"
+
+
+def comparison_grid(comparison: Comparison) -> Grid:
+    """One line per policy: what a person wants to know first."""
+    rows = []
+    for policy, results in comparison.results.items():
+        regret = mean_over_seeds([result.regret[-1] for result in results], stream(0, "bootstrap"))
+        pseudo_regret = np.mean([result.pseudo_regret[-1] for result in results])
+        microseconds = 1e6 * np.mean([result.seconds for result in results]) / comparison.horizon
+        row = [label(policy), show_number(regret.mean), show_interval(regret), show_number(pseudo_regret), show_number(microseconds, 1)]
+        rows.append(row)
+    return Grid(("policy", "regret", "95 % interval", "pseudo-regret", "µs/step"), rows)
+
+
+def as_json(comparison: Comparison) -> dict[str, Any]:
+    """Everything a later program may want, as plain values."""
+    return {
+        "dataset": comparison.dataset,
+        "dataset_parameters": comparison.environment.parameters(),
+        "protocol": comparison.protocol,
+        "horizon": comparison.horizon,
+        "policies": [
+            {
+                "name": policy.policy_name(),
+                "parameters": policy.parameters(),
+                "runs": [_run(seed, result) for seed, result in zip(comparison.seeds, results, strict=True)],
+            }
+            for policy, results in comparison.results.items()
+        ],
+    }
+
+
+def save_json(comparison: Comparison, path: Path) -> None:
+    text = json.dumps(as_json(comparison))
+    with whole_file(path) as partial:
+        partial.write_text(text + "\n", encoding="utf-8")
+
+
+def _run(seed: int, result: Result) -> dict[str, Any]:
+    return {
+        "seed": seed,
+        "checkpoints": result.checkpoints.tolist(),
+        "regret": result.regret.tolist(),
+        "pseudo_regret": result.pseudo_regret.tolist(),
+        "seconds": result.seconds,
+    }

@@ -1,0 +1,42 @@
+"""The paper's four figures as numbers."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from albatross.studies.evidence import Outcomes
+from albatross.studies.paper import RANK_DATASET, RANKS, REAL, RIVALS, SYNTHETIC, TITLES
+from albatross.studies.report.series import Chart, series_of
+
+
+class PaperFigure(NamedTuple):
+    name: str
+    charts: Sequence[Chart]
+    quantity: str
+    same_scale: bool
+    """Whether the charts measure in the same unit."""
+    caption: str
+
+
+def paper_figures(outcomes: Outcomes, horizon: int) -> list[PaperFigure]:
+    """Every figure of the paper that the data sets at hand allow."""
+
+    def charts(datasets: Sequence[str], quantity: str) -> list[Chart]:
+        present = [dataset for dataset in datasets if (dataset, RIVALS[0], 5, horizon) in outcomes]
+        return [
+            Chart(TITLES[dataset], [series_of(TITLES[rival], outcomes[dataset, rival, 5, horizon], quantity) for rival in RIVALS])
+            for dataset in present
+        ]
+
+    ranks = [
+        Chart(TITLES[rival], [series_of(f"rank {rank}", outcomes[RANK_DATASET, rival, rank, horizon]) for rank in RANKS])
+        for rival in ("pts", "nmf-bandit", "alb")
+        if (RANK_DATASET, rival, RANKS[0], horizon) in outcomes
+    ]
+    regret, ndcg = "cumulative regret", "average cumulative NDCG@5"
+    figures = [
+        PaperFigure("figure-1", charts(SYNTHETIC, "regret"), regret, False, f"Figure 1: {regret} on the synthetic data sets"),
+        PaperFigure("figure-2", charts(REAL, "regret"), regret, False, f"Figure 2: {regret} on the real data sets"),
+        PaperFigure("figure-3", charts(REAL, "ndcg"), ndcg, True, f"Figure 3: {ndcg} on the real data sets"),
+        PaperFigure("figure-4", ranks, regret, True, f"Figure 4: {regret} at different ranks, MovieLens 100K"),
+    ]
+    return [figure for figure in figures if figure.charts]

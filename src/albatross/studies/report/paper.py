@@ -1,0 +1,113 @@
+"""The report of a reproduction: verdicts, figures 1 to 4 of the paper, tables."""
+
+import datetime
+import platform
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+from albatross.core.streams import stream
+from albatross.studies.claims import NOT_REPRODUCED, REPRODUCED, UNDECIDED
+from albatross.studies.evidence import Outcomes
+from albatross.studies.files import whole_file
+from albatross.studies.paper import TITLES, Tuned
+from albatross.studies.report.beyond import beyond_blocks
+from albatross.studies.report.document import Block, Grid, Heading, Paragraph, Picture, as_html, as_markdown
+from albatross.studies.report.figures import PaperFigure, paper_figures
+from albatross.studies.report.quantities import moments, show_ndcg, show_regret, show_seconds
+from albatross.studies.report.series import write_series
+from albatross.studies.reproduction import Reproduction
+from albatross.studies.showing import NOTHING, show_estimate
+from albatross.studies.statistics import interquartile_mean, paired_difference, probability_of_improvement
+
+TITLE = "Alternating Linear Bandits, reproduced"
+
+Draw = Callable[[PaperFigure, Path], None]
+"""Draws a figure into a folder, as an SVG file of its name at least: the report shows that one."""
+
+
+def write_report(reproduction: Reproduction, folder: Path, draw: Draw) -> Path:
+    """Write the report and its figures, these as pictures and as numbers. Returns the page to open."""
+    pictures = []
+    for figure in paper_figures(reproduction.outcomes, reproduction.horizon):
+        draw(figure, folder)
+        write_series(figure.charts, folder / f"{figure.name}.csv")
+        caption = f"{figure.caption}. Thin: each seed; thick: their mean, with a 95 % interval."
+        pictures.append(Picture(folder / f"{figure.name}.svg", caption))
+    blocks = [*paper_blocks(reproduction, pictures), *beyond_blocks(reproduction.contenders, reproduction.horizon)]
+    page = folder / "report.html"
+    for file, text in ((folder / "report.md", as_markdown(blocks)), (page, as_html(TITLE, blocks))):
+        with whole_file(file) as partial:
+            partial.write_text(text, encoding="utf-8")
+    return page
+
+
+def paper_blocks(reproduction: Reproduction, pictures: Sequence[Picture]) -> list[Block]:
+    """All but what the paper does not have, block by block."""
+    horizon, n_seeds, verdicts, outcomes = reproduction.horizon, reproduction.n_seeds, reproduction.verdicts, reproduction.outcomes
+    command = f"albatross reproduce{' --full' if reproduction.full else ''} --horizon {horizon} --seeds {n_seeds}"
+    counts = {word: sum(verdict.word == word for verdict in verdicts) for word in (REPRODUCED, NOT_REPRODUCED, UNDECIDED)}
+    return [
+        Heading(TITLE, 1),
+        Paragraph(
+            f"Made by {command} with albatross {version('albatross')} on {datetime.date.today().isoformat()} "
+            f"({platform.machine()}, Python {platform.python_version()}, NumPy {np.__version__}, Numba {version('numba')})."
+        ),
+        Paragraph(
+            f"{horizon:,} steps per trial, {n_seeds} seeds, each with its own world and arrivals, the same for every policy. A random "
+            "user arrives; on real data the choice is among the items that user has rated; an item may be shown again, as in the paper. "
+            "Intervals are 95 %, by bootstrap over seeds; differences are paired by seed. A claim is reproduced, or not, only if the "
+            "whole interval says so."
+        ),
+        Paragraph("Of the paper's claims, " + ", ".join(f"{count} are {word}" for word, count in counts.items()) + "."),
+        *(Paragraph(f"{TITLES[name]} is left out: {reason}") for name, reason in reproduction.missing.items()),
+        Heading("Claims"),
+        Grid(("claim", "where", "verdict", "measured"), [list(verdict) for verdict in verdicts]),
+        Heading("Figures"),
+        *pictures,
+        Heading("Regret, NDCG and time"),
+        _numbers(outcomes, horizon),
+        Heading("ALB against each rival"),
+        _comparisons(outcomes, horizon),
+        Heading("Parameters"),
+        _parameters(outcomes, reproduction.tuned),
+    ]
+
+
+def _numbers(outcomes: Outcomes, horizon: int) -> Grid:
+    rows = []
+    for (dataset, policy, rank, steps), results in outcomes.items():
+        if steps != horizon or rank != 5:
+            continue
+        trivial = f"{np.mean([result.trivial for result in results]):.1%}" if results[0].ndcg.size else NOTHING
+        measured = [*show_regret(results, horizon), show_ndcg(results), trivial, show_seconds(results)]
+        rows.append([TITLES[dataset], TITLES[policy], *measured])
+    return Grid(("data set", "policy", *moments("regret", horizon), "NDCG@5", "trivial steps", "seconds"), rows)
+
+
+def _comparisons(outcomes: Outcomes, horizon: int) -> Grid:
+    """Regret at the horizon: paired by seed, by the middle half of the seeds, and how likely ALB is to have less."""
+    rows = []
+    for dataset, policy, rank, steps in outcomes:
+        if policy == "alb" or steps != horizon or rank != 5:
+            continue
+        alb, rival = ([result.regret[-1] for result in outcomes[dataset, name, 5, horizon]] for name in ("alb", policy))
+        random = stream(0, "bootstrap")
+        estimates = [paired_difference(alb, rival, random), interquartile_mean([alb], random), interquartile_mean([rival], random)]
+        chance = probability_of_improvement(alb, rival, random)
+        rows.append([TITLES[dataset], TITLES[policy], *(show_estimate(estimate) for estimate in estimates), show_estimate(chance, 2)])
+    headings = ("mean difference, paired", "interquartile mean of ALB", "of the rival", "probability that ALB has less")
+    return Grid(("data set", "rival", *headings), rows)
+
+
+def _parameters(outcomes: Outcomes, tuned: Tuned) -> Grid:
+    present = {dataset for dataset, *_ in outcomes}
+    rows = [
+        [TITLES[dataset], TITLES[policy], ", ".join(f"{key} = {value}" for key, value in parameters.items())]
+        for dataset, by_policy in tuned.items()
+        if dataset in present
+        for policy, parameters in by_policy.items()
+    ]
+    return Grid(("data set", "policy", "parameters"), rows)

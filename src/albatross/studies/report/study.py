@@ -1,0 +1,98 @@
+"""The finished part of a study in numbers: everybody, and one policy against the best of the others."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from albatross.core.errors import InvalidInput
+from albatross.core.streams import stream
+from albatross.studies.journal import Journal
+from albatross.studies.plan import Cell, Study
+from albatross.studies.showing import NOTHING, label, show_estimate, show_interval, show_mean, show_number
+from albatross.studies.statistics import mean_over_seeds, paired_difference
+from albatross.studies.trials import Result
+
+Measure = Callable[[Result], float]
+
+
+class Summary(NamedTuple):
+    """A table with a block of rows per data set."""
+
+    title: str
+    headings: Sequence[str]
+    blocks: dict[str, list[list[str]]]
+
+
+def summarize(planned: Study, journal: Journal) -> Summary:
+    """A line per policy: how many seeds are finished, and what they come to."""
+    protocols = sorted({trial.protocol() for trial in planned.trials()})
+    title = f"{planned.title}: {planned.horizon:,} steps {'; '.join(protocols)}"
+    headings = ["policy", "seeds", "regret", "95 % interval", *(["NDCG"] if planned.ndcg else []), "s/trial"]
+    blocks: dict[str, list[list[str]]] = {}
+    for cell in planned.cells:
+        blocks.setdefault(cell.dataset, []).append(_line(planned, cell, journal))
+    return Summary(title, headings, blocks)
+
+
+def compare_policies(planned: Study, journal: Journal, policy: str, at: Sequence[int] = ()) -> Summary:
+    """Per data set: the policy, the best of the others, and their difference over the seeds that both have finished.
+
+    Regret is compared at these steps, or, without any, at the horizon; rankings where the study measures them.
+    """
+    for step in at:
+        if not 1 <= step <= planned.horizon:
+            raise InvalidInput(f"at is {step}; accepted: steps from 1 to the horizon, {planned.horizon:,}")
+    blocks: dict[str, list[list[str]]] = {}
+    for dataset in dict.fromkeys(cell.dataset for cell in planned.cells):
+        everybody = {label(cell.policy): _by_seed(planned, cell, journal) for cell in planned.cells if cell.dataset == dataset}
+        ours, others = _split(everybody, policy, dataset)
+        blocks[dataset] = [
+            [f"regret at {step:,}", *_against(ours, others, partial(Result.regret_at, step=step), min, 0)]
+            for step in at or [planned.horizon]
+        ]
+        if planned.ndcg:
+            blocks[dataset].append([f"NDCG@{planned.ndcg.depth}", *_against(ours, others, _final_ndcg, max, 4)])
+    title = f"{planned.title}: means over seeds with 95 % intervals, differences paired by seed"
+    return Summary(title, ("", policy, "best other", "difference", "which"), blocks)
+
+
+def _line(planned: Study, cell: Cell, journal: Journal) -> list[str]:
+    results = list(journal.finished(planned.trials_of(cell)).values())
+    begun = [label(cell.policy), f"{len(results)}/{len(planned.seeds)}"]
+    if not results:
+        return [*begun, *[NOTHING] * (4 if planned.ndcg else 3)]
+    regret = mean_over_seeds([result.regret[-1] for result in results], stream(0, "bootstrap"))
+    ndcg = [show_number(np.mean([result.ndcg[-1] for result in results]), 4)] if planned.ndcg else []
+    seconds = show_number(np.mean([result.seconds for result in results]), 2)
+    return [*begun, show_number(regret.mean), show_interval(regret), *ndcg, seconds]
+
+
+def _by_seed(planned: Study, cell: Cell, journal: Journal) -> dict[int, Result]:
+    return {trial.seed: result for trial, result in journal.finished(planned.trials_of(cell)).items()}
+
+
+def _split(everybody: dict[str, dict[int, Result]], policy: str, dataset: str) -> tuple[dict[int, Result], dict[str, dict[int, Result]]]:
+    if policy not in everybody:
+        raise InvalidInput(f"policy is {policy!r}, which has no part in {dataset}; accepted: {', '.join(everybody)}")
+    ours = everybody[policy]
+    others = {name: results for name, results in everybody.items() if name != policy and results.keys() & ours.keys()}
+    if not others:
+        raise InvalidInput(f"{dataset}: nothing is finished that could be compared; `albatross study run` does it")
+    return ours, others
+
+
+def _final_ndcg(result: Result) -> float:
+    return float(result.ndcg[-1])
+
+
+def _against(
+    ours: dict[int, Result], others: dict[str, dict[int, Result]], measure: Measure, best_of: Callable[..., str], digits: int
+) -> list[str]:
+    means = {name: np.mean([measure(result) for result in results.values()]) for name, results in others.items()}
+    best = best_of(means, key=lambda name: means[name])
+    shared = [seed for seed in ours if seed in others[best]]
+    mine, theirs = [measure(ours[seed]) for seed in shared], [measure(others[best][seed]) for seed in shared]
+    difference = paired_difference(mine, theirs, stream(0, "bootstrap"))
+    return [show_mean(mine, digits), show_number(np.mean(theirs), digits), show_estimate(difference, digits), best]

@@ -1,0 +1,31 @@
+"""Studies run to their end, interrupted and resumed at will: what the journal holds is never run again."""
+
+from collections.abc import Sequence
+
+from albatross.studies.execution import available_cores, execute
+from albatross.studies.journal import Journal
+from albatross.studies.observer import NOBODY, Observer
+from albatross.studies.plan import Study
+
+
+def finish(studies: Sequence[Study], journal: Journal, engine: str = "local", jobs: int | None = None, observer: Observer = NOBODY) -> None:
+    """Run what is missing of some studies and write their tables. Without `jobs`, one process per core.
+
+    Each trial is in the journal as soon as it is done, so whatever ends this early, the next call goes on from there.
+    """
+    trials = list(dict.fromkeys(trial for study in studies for trial in study.trials()))
+    missing = [trial for trial in trials if trial not in journal]
+    if missing and len(missing) < len(trials):
+        observer.tell(f"{len(trials) - len(missing):,} of {len(trials):,} trials are finished already.")
+    observer.warn_of_memory(missing)
+    try:
+        with observer.watch(sum(trial.horizon for trial in missing)) as progress:
+            for position, result in execute(missing, available_cores() if jobs is None else jobs, progress, engine):
+                journal.add(missing[position], result)
+    except KeyboardInterrupt:
+        kept = len(journal.finished(trials))
+        observer.warn(f"{kept:,} of {len(trials):,} trials are finished and kept; the same command goes on from there.")
+        raise
+    finally:
+        if any(trial in journal for trial in trials):
+            journal.write_parquet(trials)

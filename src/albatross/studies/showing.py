@@ -1,0 +1,67 @@
+"""Policies and estimates as people read them: written one way in every table, report and verdict."""
+
+from dataclasses import MISSING, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from albatross.core.policy import Policy
+from albatross.core.streams import stream
+from albatross.studies.statistics import Estimate, mean_over_seeds
+
+NOTHING = "–"
+"""Stands where there is no number."""
+
+
+def label(policy: Policy) -> str:
+    """The name of a policy and what about it is not as usual: `alb ridge=0.01`."""
+    values = policy.parameters()
+    unusual = [field.name for field in fields(policy) if field.default is MISSING or values[field.name] != field.default]
+    return " ".join([policy.policy_name(), *(f"{name}={show_value(values[name])}" for name in unusual)])
+
+
+def show_value(value: Any) -> str:
+    """A parameter as one would type it."""
+    if isinstance(value, bool) or value is None:
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def show_number(number: Any, digits: int | None = None) -> str:
+    """A number with so many digits after the point; if not said, with one below a thousand and none above. Zero has no sign.
+
+    >>> show_number(-0.3, 0), show_number(999.04), show_number(1234.5678)
+    ('0', '999.0', '1,235')
+    """
+    if digits is None:
+        digits = 0 if abs(number) >= 1000 else 1
+    return f"{number:z,.{digits}f}"
+
+
+def show_estimate(estimate: Estimate, digits: int | None = 0) -> str:
+    """A mean and its interval together.
+
+    >>> show_estimate(Estimate(*np.array([12.3, 10.2, 14.9])), 1)
+    '12.3 [10.2, 14.9]'
+    """
+    return f"{show_number(estimate.mean, digits)} [{_ends(estimate, ', ', digits)}]"
+
+
+def show_interval(estimate: Estimate, digits: int | None = None) -> str:
+    """An interval in a column of its own.
+
+    >>> show_interval(Estimate(*np.array([12.3, 10.2, 14.9])))
+    '10.2 – 14.9'
+    """
+    return _ends(estimate, " – ", digits)
+
+
+def show_mean(values: ArrayLike, digits: int | None = 0) -> str:
+    """The mean over seeds and its interval."""
+    return show_estimate(mean_over_seeds(values, stream(0, "bootstrap")), digits)
+
+
+def _ends(estimate: Estimate, between: str, digits: int | None) -> str:
+    """One seed alone has no interval."""
+    return NOTHING if np.isnan(estimate.low) else between.join(show_number(end, digits) for end in (estimate.low, estimate.high))

@@ -1,5 +1,6 @@
 """What is done to any state: naming, widening, copying, restoring."""
 
+import io
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -97,6 +98,21 @@ def test_restoring_what_was_flattened() -> None:
     assert twin.item_factors.flags.f_contiguous
     twin.user_factors[:] = 0.0
     assert state.user_factors.any(), "a restored state shares no memory"
+
+
+def test_fields_of_a_record_are_named_and_come_back_with_their_names() -> None:
+    class Told(NamedTuple):
+        figures: NDArray[np.record]
+
+    state, other = (Told(np.zeros(1, np.dtype((np.record, [(name, np.float64)])))) for name in ("noise", "share"))
+    assert identity(state) != identity(other)
+    state.figures[0].noise = 0.5
+    with io.BytesIO() as file:
+        np.savez(file, allow_pickle=False, **dict(flatten(state)))
+        file.seek(0)
+        twin = restored(state, dict(np.load(file)))
+    assert twin.figures[0].noise == 0.5
+    assert identity(twin) == identity(state)
 
 
 @pytest.mark.parametrize(

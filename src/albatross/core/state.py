@@ -28,7 +28,7 @@ def identity(state: tuple[Any, ...]) -> str:
     """A name for exactly what was learned: two states have the same one only if they agree bit for bit."""
     digest = hashlib.blake2b(digest_size=16)
     for name, array in flatten(state):
-        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(f"{name} {np.lib.format.dtype_to_descr(array.dtype)} {array.shape}".encode())
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
 
@@ -67,7 +67,8 @@ def restored(blank: State, arrays: dict[str, NDArray[Any]], prefix: str = "") ->
         if found is None or found.dtype != value.dtype or (found.shape != value.shape and not elastic):
             given = "missing" if found is None else f"{found.dtype}{list(found.shape)}"
             raise InvalidInput(f"snapshot: array {prefix + name!r} is {given}; expected {value.dtype}{list(value.shape)}")
-        values[name] = np.array(found, order="F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C")
+        copy = np.array(found, order="F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C")
+        values[name] = copy.view(value.dtype)  # a file does not say that the fields of a record are read as attributes
     return blank._replace(**values)  # type: ignore[attr-defined, no-any-return]
 
 

@@ -1,14 +1,18 @@
 """What is done to any state: naming, widening, copying, restoring."""
 
+import io
+import operator
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from albatross.core.errors import InvalidInput
 from albatross.core.state import copied_into, flatten, identity, reserve, restored
-from albatross.kernels.pairs import Pairs, no_pairs, remember
+from albatross.kernels.pairs import NOTHING, Pairs, no_pairs, remember
 
 
 class State(NamedTuple):
@@ -35,20 +39,44 @@ def experienced() -> State:
 def test_arrays_have_dotted_names_and_no_unused_ends() -> None:
     arrays = dict(flatten(experienced()))
     assert list(arrays)[:3] == ["user_factors", "item_factors", "pairs.first"]
-    assert arrays["pairs.items"].tolist() == [1, 3, 2]
+    assert arrays["pairs.first"].tolist() == [0, -1, 2]
+    assert arrays["pairs.following"].tolist() == [1, -1, -1]
+    assert arrays["pairs.items"].tolist() == [1, 2, 3]
     assert arrays["pairs.plays"].tolist() == [2, 1, 1]
     assert arrays["pairs.totals"].tolist() == [6.0, 1.0, 1.0]
+    assert arrays["pairs.used"].tolist() == [3, 3]
+
+
+@settings(deadline=None, derandomize=True, max_examples=50)
+@given(st.integers(0, 1000))
+def test_where_entries_stand_is_not_learned(seed: int) -> None:
+    """Each user's ratings in their order, users by turns, one after the other, and half of them after a restart."""
+    random = np.random.default_rng(seed)
+    users, items = random.integers(3, size=150), random.integers(40, size=150)
+    by_turns, one_by_one, restarted = (reserve(no_pairs(3), 150) for _ in range(3))
+    for step in range(150):
+        remember(by_turns, users[step], items[step], float(step))
+        if step == 75:
+            restarted = reserve(restored(no_pairs(3), dict(flatten(restarted))), 75)
+        remember(restarted, users[step], items[step], float(step))
+    for step in np.argsort(users, kind="stable"):
+        remember(one_by_one, users[step], items[step], float(step))
+    assert by_turns.items.tolist() != one_by_one.items.tolist()
+    assert identity(by_turns) == identity(one_by_one) == identity(restarted)
+    assert identity(restored(no_pairs(3), dict(flatten(by_turns)))) == identity(by_turns)
+    remember(one_by_one, 0, 50, 1.0)
+    assert identity(one_by_one) != identity(by_turns)
 
 
 def test_room_is_not_learned() -> None:
     state = experienced()
     wider = reserve(state, 1000)
-    assert wider.pairs.items.size >= 1003
+    assert wider.pairs.items.size >= 1253
     assert identity(wider) == identity(state)
     assert reserve(wider, 10) is wider or reserve(wider, 10).pairs is wider.pairs, "where there is room, nothing is copied"
 
 
-def test_room_doubles_so_that_copying_stays_cheap() -> None:
+def test_room_grows_so_that_copying_stays_cheap() -> None:
     state, copies = blank(), 0
     for item in range(500):
         before = state.pairs.items
@@ -58,12 +86,21 @@ def test_room_doubles_so_that_copying_stays_cheap() -> None:
     assert copies < 12
 
 
-@pytest.mark.parametrize("name", ["user_factors", "item_factors", "updates", "pairs.first", "pairs.following", "pairs.totals"])
+@pytest.mark.parametrize("name", ["user_factors", "item_factors", "updates", "pairs.items", "pairs.plays", "pairs.totals"])
 def test_the_smallest_change_has_another_name(name: str) -> None:
     state = experienced()
     before = identity(state)
-    array = dict(flatten(state))[name]
-    array.flat[-1] = np.nextafter(array.flat[-1], np.inf) if array.dtype.kind == "f" else array.flat[-1] + 1
+    array = operator.attrgetter(name)(state)
+    place = (0,) * array.ndim
+    array[place] = np.nextafter(array[place], np.inf) if array.dtype.kind == "f" else array[place] + 1
+    assert identity(state) != before
+
+
+@pytest.mark.parametrize("name", ["first", "following"])
+def test_a_chain_cut_short_has_another_name(name: str) -> None:
+    state = experienced()
+    before = identity(state)
+    getattr(state.pairs, name)[0] = NOTHING
     assert identity(state) != before
 
 
@@ -97,6 +134,21 @@ def test_restoring_what_was_flattened() -> None:
     assert twin.item_factors.flags.f_contiguous
     twin.user_factors[:] = 0.0
     assert state.user_factors.any(), "a restored state shares no memory"
+
+
+def test_fields_of_a_record_are_named_and_come_back_with_their_names() -> None:
+    class Told(NamedTuple):
+        figures: NDArray[np.record]
+
+    state, other = (Told(np.zeros(1, np.dtype((np.record, [(name, np.float64)])))) for name in ("noise", "share"))
+    assert identity(state) != identity(other)
+    state.figures[0].noise = 0.5
+    with io.BytesIO() as file:
+        np.savez(file, allow_pickle=False, **dict(flatten(state)))
+        file.seek(0)
+        twin = restored(state, dict(np.load(file)))
+    assert twin.figures[0].noise == 0.5
+    assert identity(twin) == identity(state)
 
 
 @pytest.mark.parametrize(

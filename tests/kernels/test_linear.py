@@ -83,6 +83,18 @@ def test_a_pivot_too_small_is_raised_and_reported(spoiled: Array) -> None:
     assert np.isfinite(np.diag(factor)).all()
 
 
+def test_a_pivot_lost_in_rounding_is_raised_and_reported() -> None:
+    """A matrix of rank one, ridge and all below what a double can tell: the solution stays as small as it can be."""
+    vector = np.array([1e9, 3e8, -7e8])
+    matrix, factor, solution = np.outer(vector, vector) + 0.25 * np.eye(3), unknown(3), 1e9 * vector
+    assert not factorize(matrix, factor, 0.125)
+    assert (np.diag(factor) >= 1e-7 * np.abs(vector)).all()
+    solve_lower(factor, solution, solution)
+    solve_upper(factor, solution, solution)
+    assert np.abs(solution).max() < 10.0
+    assert solution @ vector == pytest.approx(1e9)
+
+
 @property_test
 @given(RANKS, SEEDS)
 def test_adding_and_unpacking(rank: int, seed: int) -> None:

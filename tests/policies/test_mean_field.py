@@ -8,24 +8,6 @@ from albatross.checks.worlds import Checkerboard
 from albatross.environments.synthetic import Gaussian
 from albatross.kernels.gittins import worth_of
 from albatross.kernels.mean_field import (
-    CENTER,
-    ITEMS,
-    LARGEST,
-    MEAN,
-    MEMORY,
-    NEXT_ITEM,
-    NEXT_USER,
-    NOISE,
-    OFFSETS,
-    ORIGIN,
-    RATINGS,
-    REBUILT,
-    REPEATS,
-    RESIDUAL,
-    SHARE,
-    SQUARES,
-    USERS,
-    WITHIN,
     pair_weight,
     part_of_pair,
 )
@@ -45,8 +27,8 @@ def taught(policy: MeanField, n_ratings: int = 300, noise: float = 0.3, seed: in
 def test_sums_of_items_are_those_of_the_present_users() -> None:
     """Exchanged term by term since the last rebuild, and the same as summed up afresh."""
     agent, users, items, rewards = taught(MeanField(rank=3))
-    state, share, origin = agent.state, agent.state.figures[SHARE], agent.state.figures[ORIGIN]
-    assert state.counts[REBUILT] < state.counts[RATINGS]
+    state, share, origin = agent.state, agent.state.figures[0].share, agent.state.figures[0].origin
+    assert state.counts[0].rebuilt < state.counts[0].ratings
     sums, rights = np.zeros_like(state.item_sums), np.zeros_like(state.item_rights)
     for user, item in set(zip(users.tolist(), items.tolist(), strict=True)):
         mine = rewards[(users == user) & (items == item)]
@@ -60,14 +42,14 @@ def test_sums_of_items_are_those_of_the_present_users() -> None:
 
 def test_figures_are_those_of_all_ratings() -> None:
     agent, users, items, rewards = taught(MeanField(rank=3))
-    state, figures = agent.state, agent.state.figures
+    state, figures, counts = agent.state, agent.state.figures[0], agent.state.counts[0]
     pairs = {(user, item) for user, item in zip(users.tolist(), items.tolist(), strict=True)}
     within = sum(((mine := rewards[(users == user) & (items == item)]) - mine.mean()) @ (mine - mine.mean()) for user, item in pairs)
-    np.testing.assert_allclose(figures[[MEAN, LARGEST, WITHIN]], [rewards.mean(), rewards.max(), within], rtol=1e-9)
-    np.testing.assert_allclose(figures[SQUARES], rewards.var() * rewards.size, rtol=1e-9)
-    assert state.counts[[RATINGS, REPEATS, USERS, ITEMS]].tolist() == [300, 300 - len(pairs), 9, 12]
-    np.testing.assert_allclose(figures[RESIDUAL], state.residuals.sum(), rtol=1e-9)
-    np.testing.assert_allclose(figures[OFFSETS], state.item_moments[:, -2].sum(), rtol=1e-9)
+    np.testing.assert_allclose([figures.average, figures.largest, figures.within], [rewards.mean(), rewards.max(), within], rtol=1e-9)
+    np.testing.assert_allclose(figures.squares, rewards.var() * rewards.size, rtol=1e-9)
+    assert (counts.ratings, counts.repeats, counts.users, counts.items) == (300, 300 - len(pairs), 9, 12)
+    np.testing.assert_allclose(figures.residual, state.residuals.sum(), rtol=1e-9)
+    np.testing.assert_allclose(figures.offsets, state.item_moments[:, -2].sum(), rtol=1e-9)
     for moments, squares, spreads in (
         (state.user_moments, state.user_squares, state.user_spreads),
         (state.item_moments, state.item_squares, state.item_spreads),
@@ -123,14 +105,14 @@ def test_everybody_has_a_turn_sooner_or_later() -> None:
     had = set()
     for _ in range(36):
         agent.update(0, 0, 3.0)
-        had.add(int(agent.state.counts[NEXT_USER]))
+        had.add(int(agent.state.counts[0].user_turn))
     assert had == set(range(9))
 
 
 def test_noise_is_found_from_repeats() -> None:
     agent, *_ = taught(MeanField(rank=3), n_ratings=4000)
-    assert agent.state.figures[NOISE] == pytest.approx(0.3**2, rel=0.2)
-    assert agent.state.figures[SHARE] < 0.2
+    assert agent.state.figures[0].noise == pytest.approx(0.3**2, rel=0.2)
+    assert agent.state.figures[0].share < 0.2
 
 
 def test_exact_ratings_are_remembered() -> None:
@@ -140,7 +122,7 @@ def test_exact_ratings_are_remembered() -> None:
     agent = Agent(MeanField(rank=2), n_users=15, n_items=14)
     users, items = random.integers(15, size=4000), random.integers(12, size=4000)
     agent.replay(users, items, ratings[users, items])
-    assert agent.state.figures[MEMORY] > 0.8
+    assert agent.state.figures[0].memory > 0.8
     for user in range(15):
         agent.select(user)
         np.testing.assert_allclose(agent.slate.means[:12], ratings[user], atol=0.25)
@@ -187,8 +169,8 @@ def unpacked(moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def test_scores_are_those_of_the_docstring() -> None:
     """Rank 2: items rated by others, two that nobody has rated, and what the user has rated left out; all from what is kept."""
     agent, users, items, rewards = taught(MeanField(rank=2, top=12.0))
-    state, figures, user = agent.state, agent.state.figures, 4
-    noise, share, own, origin = figures[NOISE], figures[SHARE], figures[MEMORY], figures[ORIGIN]
+    state, figures, counts, user = agent.state, agent.state.figures[0], agent.state.counts[0], 4
+    noise, share, own, origin = figures.noise, figures.share, figures.memory, figures.origin
     gram, right = np.diag(noise / state.user_variance), np.zeros(3)
     rated = np.unique(items[users == user])
     for item in rated:
@@ -200,7 +182,7 @@ def test_scores_are_those_of_the_docstring() -> None:
         right += weight * (regressor * (ratings.mean() - origin - mean[3]) - covariance[:3, 3])
     believed, covariance_of_user = np.linalg.solve(gram, right), noise * np.linalg.inv(gram)
     whom = np.array([*believed[:2], believed[2], 1.0])  # against (vector, 1, offset) of an item
-    t, n = state.counts[RATINGS], state.counts[USERS]
+    t, n = counts.ratings, counts.users
     vectors = (state.user_variance[:2] * state.item_variance[:2]).sum()
     agent.select(user)
     others = [item for item in range(14) if item not in rated]
@@ -208,8 +190,8 @@ def test_scores_are_those_of_the_docstring() -> None:
     for item in others:
         mean, covariance = unpacked(state.item_moments[item])
         if item >= 12:
-            caution = 1.0 + 4.0 * np.sqrt(2.0 / (1.0 + state.counts[ITEMS]))
-            mean = np.array([0.0, 0.0, 1.0, figures[CENTER]])
+            caution = 1.0 + 4.0 * np.sqrt(2.0 / (1.0 + counts.items))
+            mean = np.array([0.0, 0.0, 1.0, figures.center])
             covariance = np.diag([*state.item_variance[:2], 0.0, caution * state.item_variance[2]])
         of_user, of_item = mean[:3] @ covariance_of_user @ mean[:3], whom @ covariance @ whom
         square = (1.0 - own) * noise * worth_of(own / (1.0 - own), 3.0 + t / n)
@@ -241,18 +223,22 @@ def test_small_laws() -> None:
     assert part_of_pair(0.5, 3) == pytest.approx(0.75)
 
 
+def turns_of(agent: Agent) -> np.ndarray:
+    return np.array([agent.state.counts[0].user_turn, agent.state.counts[0].item_turn])
+
+
 @pytest.mark.parametrize("refreshes", [0, 2])
 def test_a_rating_refits_no_more_than_allowed(refreshes: int) -> None:
     """Besides its own user and item: so many turns of others, each, and that in order of acquaintance."""
     agent, *_ = taught(MeanField(rank=2, refreshes=refreshes), n_ratings=60)
     for step in range(30):
         before = [array.copy() for array in (agent.state.user_moments, agent.state.item_moments)]
-        turns = agent.state.counts[[NEXT_USER, NEXT_ITEM]].copy()
+        turns = turns_of(agent)
         agent.update(step % 9, step % 12, 3.0)
         after = (agent.state.user_moments, agent.state.item_moments)
         for old, new in zip(before, after, strict=True):
             assert (old != new).any(axis=1).sum() <= 1 + refreshes
-        moves = (agent.state.counts[[NEXT_USER, NEXT_ITEM]] - turns) % [9, 12]
+        moves = (turns_of(agent) - turns) % [9, 12]
         assert (moves <= refreshes).all()
 
 

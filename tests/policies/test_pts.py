@@ -8,12 +8,16 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from albatross import Agent, checks, simulate
+from albatross.checks.worlds import Checkerboard
 from albatross.core.policy import Policy
+from albatross.core.state import flatten
 from albatross.core.streams import stream
 from albatross.environments.synthetic import Gaussian, Synthetic, Uniform
 from albatross.kernels.alternating import REBUILD_INTERVAL, RESCUE_INTERVAL
+from albatross.kernels.particles import widen_unit
 from albatross.policies.pts import PTS
 from albatross.policies.pts_b import PTSB
+from albatross.policies.random import Random
 from benchmarks.pts_reference import BatchedNumpyPTS, NumpyPTS
 
 pytestmark = pytest.mark.xdist_group("pts")
@@ -105,7 +109,8 @@ def summed_directly(state: Any) -> Array:
     for user, entry in enumerate(pairs.first):
         while entry >= 0:
             vectors = users[:, user]
-            terms = np.hstack([pairs.plays[entry] * vectors[:, rows] * vectors[:, columns], pairs.totals[entry] * vectors])
+            plays, total = pairs.plays[entry], pairs.totals[entry] / state.particles.unit[0]
+            terms = np.hstack([plays * vectors[:, rows] * vectors[:, columns], total * vectors])
             sums[:, pairs.items[entry]] += terms
             entry = pairs.following[entry]
     return sums
@@ -306,3 +311,37 @@ def test_the_other_resamplers_obey_the_contract(resampler: str) -> None:
 def test_regret_on_the_synthetic_worlds_of_the_paper(world: Synthetic, least: float, most: float) -> None:
     regrets = [simulate(PTS(), world, horizon=25_000, seed=seed).pseudo_regret.sum() for seed in range(10)]
     assert least < np.mean(regrets) < most
+
+
+@pytest.mark.parametrize("policy", [PTS(n_particles=10, rank=3), PTSB(n_particles=10, rank=3)])
+@pytest.mark.parametrize("scale", [2e8, -2e8])
+def test_ratings_of_any_size_are_learned_from(policy: Policy, scale: float) -> None:
+    """Up to 1e9, and all below zero: a tenth of the regret of showing anything, and every number finite."""
+    world = Checkerboard(scale=scale)
+    regret = simulate(policy, world, horizon=4000, seed=0).pseudo_regret.sum()
+    assert regret < 0.1 * simulate(Random(), world, horizon=4000, seed=0).pseudo_regret.sum()
+    agent, random = Agent(policy, 30, 20), np.random.default_rng(0)
+    agent.replay(random.integers(30, size=3000), random.integers(20, size=3000), random.choice([0.0, 5.0 * scale], 3000))
+    for name, array in flatten(agent.state):
+        assert np.isfinite(array).all(), name
+    agent.select(0)
+    assert np.abs(agent.slate.means).max() < 10.0 * abs(scale)
+
+
+@pytest.mark.parametrize("policy", [PTS(n_particles=8, rank=2), PTSB(n_particles=8, rank=2)])
+def test_a_rating_far_too_large_changes_the_unit(policy: Policy) -> None:
+    """And with it what is predicted in units, so that the same ratings are predicted."""
+    agent = Agent(policy, N_USERS, N_ITEMS)
+    agent.replay(*ratings(40))
+    particles = agent.state.particles
+    assert particles.unit[0] == 1.0
+    users, items = whole_particles(agent.state)
+    settings: Any = agent.settings
+    model = settings if isinstance(policy, PTS) else settings.model
+    ratio = widen_unit(particles, model, -3e7)
+    assert 2.0 * model.spread < 3e7 * ratio <= 4.0 * model.spread
+    assert particles.unit[0] == 1.0 / ratio
+    np.testing.assert_array_equal(particles.unit[0] * whole_particles(agent.state)[0], users)
+    np.testing.assert_array_equal(whole_particles(agent.state)[1], items)
+    np.testing.assert_allclose(kept_sums(agent.state), summed_directly(agent.state), rtol=1e-6, atol=1e-9 * ratio**2)
+    assert widen_unit(particles, model, 3e7) == 1.0

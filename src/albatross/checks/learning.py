@@ -1,17 +1,22 @@
 """That a policy learns, and that no rewards break it."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from albatross.checks.worlds import Checkerboard, Favourite
 from albatross.core.agent import Agent
 from albatross.core.environment import Environment
 from albatross.core.policy import Policy
+from albatross.core.streams import stream
 from albatross.environments.world import truth_of
 from albatross.policies.random import Random
 from albatross.simulation.trial import simulate
 
-EXTREMES = (0.0, 1.0, -1.0, 1e-9, 1e6, -1e6)
+EXTREMES = (0.0, 1.0, -1.0, 1e-9, 1e6, -1e6, 1e9, -1e9)
+SCALES = ((0.0, 1e9), (-1e9, 1e9), (1.0, 5.0))
 HORIZON = 4000
+EXTREME_STEPS = 400
+"""Enough for vectors that grow with each rating to overflow."""
 
 
 def beats_random(policy: Policy) -> None:
@@ -25,14 +30,25 @@ def beats_random(policy: Policy) -> None:
 
 
 def survives_any_rewards(policy: Policy) -> None:
-    """Constant, zero, tiny and huge rewards, and a mixture of them, leave scores that can be compared."""
+    """Constant, zero, tiny and huge rewards, a mixture of them, and scales up to a thousand millions leave scores that can be compared."""
+    random = stream(0, "check")
+    for extreme in EXTREMES:
+        _survives(policy, np.full(100, extreme), f"rewards of {extreme:g}")
+    _survives(policy, np.resize(EXTREMES, 100), f"rewards {EXTREMES} by turns")
+    for low, high in SCALES:
+        _survives(policy, random.uniform(low, high, EXTREME_STEPS), f"rewards from {low:g} to {high:g}")
+        _survives(policy, random.choice([low, high], EXTREME_STEPS), f"rewards of {low:g} or {high:g}")
+    _survives(policy, random.choice(EXTREMES, EXTREME_STEPS), f"rewards {EXTREMES} at random")
+
+
+def _survives(policy: Policy, rewards: NDArray[np.float64], given: str) -> None:
     world = Checkerboard()
     truth = truth_of(world.world(0)) if policy.privileged else None
-    for rewards in [*((extreme,) for extreme in EXTREMES), EXTREMES]:
-        agent = Agent(policy, world.n_users, world.n_items, seed=0, truth=truth)
-        for step in range(100):
-            user = step * 7 % world.n_users
-            agent.update(user, agent.select(user).item, rewards[step % len(rewards)])
-        agent.select(0)
-        assert np.isfinite(agent.slate.means).all(), f"after rewards {rewards} a mean is not finite"
-        assert not np.isnan(agent.slate.scores).any(), f"after rewards {rewards} a score is not a number"
+    agent = Agent(policy, world.n_users, world.n_items, seed=0, truth=truth)
+    for step, reward in enumerate(rewards):
+        user = step * 7 % world.n_users
+        agent.update(user, agent.select(user).item, float(reward))
+    for user in range(world.n_users):
+        agent.select(user)
+        assert np.isfinite(agent.slate.means).all(), f"after {given} a mean is not finite"
+        assert not np.isnan(agent.slate.scores).any(), f"after {given} a score is not a number"

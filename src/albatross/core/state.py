@@ -8,15 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from albatross.core.errors import InvalidInput
-from albatross.kernels.pairs import Pairs
+from albatross.kernels.pairs import NOTHING, Pairs, places
 
 State = TypeVar("State", bound=tuple[Any, ...])
 
+SMALLEST_ROOM = 64
+"""Places for pairs that are made at once, at least."""
+
 
 def flatten(state: tuple[Any, ...], prefix: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
-    """Every array of a state with its dotted name, without the unused ends of tables of pairs."""
+    """Every array of a state with its dotted name; tables of pairs user by user, whatever the order in which they came to stand."""
     if isinstance(state, Pairs):
-        state = _with_room(state, int(state.used[0]))
+        state = _in_order(state)
     for name, value in zip(state._fields, state, strict=True):  # type: ignore[attr-defined]
         if isinstance(value, tuple):
             yield from flatten(value, f"{prefix}{name}.")
@@ -28,17 +31,17 @@ def identity(state: tuple[Any, ...]) -> str:
     """A name for exactly what was learned: two states have the same one only if they agree bit for bit."""
     digest = hashlib.blake2b(digest_size=16)
     for name, array in flatten(state):
-        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(f"{name} {np.lib.format.dtype_to_descr(array.dtype)} {array.shape}".encode())
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
 
 
 def reserve(state: State, n_more: int) -> State:
-    """The state with room for at least `n_more` further pairs. Grows by doubling, so that the copying stays cheap."""
+    """The state with room for at least `n_more` further pairs. Grows by two fifths at least, so that the copying stays cheap."""
 
     def widen(pairs: Pairs) -> Pairs:
-        needed = int(pairs.used[0]) + n_more
-        return pairs if needed <= pairs.items.size else _with_room(pairs, max(needed, 2 * pairs.items.size))
+        size, needed = pairs.items.size, places(int(pairs.used[0]) + n_more)
+        return pairs if needed <= size else _with_room(pairs, max(needed, size + 2 * size // 5, SMALLEST_ROOM))
 
     return _over_pairs(state, widen)
 
@@ -67,21 +70,48 @@ def restored(blank: State, arrays: dict[str, NDArray[Any]], prefix: str = "") ->
         if found is None or found.dtype != value.dtype or (found.shape != value.shape and not elastic):
             given = "missing" if found is None else f"{found.dtype}{list(found.shape)}"
             raise InvalidInput(f"snapshot: array {prefix + name!r} is {given}; expected {value.dtype}{list(value.shape)}")
-        values[name] = np.array(found, order="F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C")
+        copy = np.array(found, order="F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C")
+        values[name] = copy.view(value.dtype)  # a file does not say that the fields of a record are read as attributes
     return blank._replace(**values)  # type: ignore[attr-defined, no-any-return]
 
 
 def _with_room(pairs: Pairs, room: int) -> Pairs:
-    used = int(pairs.used[0])
+    used = int(pairs.used[1])
 
-    def resized(array: NDArray[Any]) -> NDArray[Any]:
-        if room <= array.size:
-            return array[:room]
+    def widened(array: NDArray[Any]) -> NDArray[Any]:
         wider = np.zeros(room, array.dtype)
         wider[:used] = array[:used]
         return wider
 
-    return pairs._replace(**{name: resized(getattr(pairs, name)) for name in ("following", "items", "plays", "totals")})
+    return pairs._replace(**{name: widened(getattr(pairs, name)) for name in ("following", "items", "plays", "totals")})
+
+
+def _in_order(pairs: Pairs) -> Pairs:
+    """The same chains, user by user and without free places: wherever entries stand, this is the same."""
+    ranks = list(_ranks(pairs))
+    lengths = np.zeros(pairs.first.size, np.int64)
+    for users, _ in ranks:
+        lengths[users] += 1
+    ends, rated = np.cumsum(lengths), lengths > 0
+    starts = ends - lengths
+    order = np.empty(lengths.sum(), np.int32)
+    for rank, (users, entries) in enumerate(ranks):
+        order[starts[users] + rank] = entries
+    first, following = np.where(rated, starts, NOTHING).astype(np.int32), np.arange(1, order.size + 1, dtype=np.int32)
+    following[ends[rated] - 1] = NOTHING
+    return Pairs(first, following, pairs.items[order], pairs.plays[order], pairs.totals[order], np.full(2, order.size))
+
+
+def _ranks(pairs: Pairs) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
+    """The first entry of every user, then the second of those who have one, and so on."""
+    users = np.flatnonzero(pairs.first != NOTHING).astype(np.int32)
+    entries = pairs.first[users]
+    while users.size:
+        yield users, entries
+        entries = pairs.following[entries]
+        going = entries != NOTHING
+        if not going.all():
+            users, entries = users[going], entries[going]
 
 
 def _over_pairs(state: State, change: Callable[[Pairs], Pairs]) -> State:

@@ -14,6 +14,10 @@ from albatross.kernels.compiling import kernel
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
+RESOLUTION = 2.0**-40
+"""A pivot smaller than this part of its diagonal element is mostly rounding error. A solution divided by it would be a large random
+vector, and where users are fitted to items and items to users, each would make the other larger until both overflow."""
+
 
 def packed_size(rank: int) -> int:
     return rank * (rank + 1) // 2
@@ -41,7 +45,7 @@ def unpack(packed: Vector, ridge: float, matrix: Matrix) -> None:
 
 @kernel
 def factorize(matrix: Matrix, factor: Matrix, least_pivot: float) -> bool:
-    """Cholesky: factor · factorᵀ = matrix. A pivot below `least_pivot` is raised to it; false if that happened."""
+    """Cholesky: factor · factorᵀ = matrix. A pivot below `least_pivot`, or lost in rounding, is raised; false if that happened."""
     sound = True
     for a in range(matrix.shape[0]):
         for b in range(a):
@@ -52,8 +56,11 @@ def factorize(matrix: Matrix, factor: Matrix, least_pivot: float) -> bool:
         pivot = matrix[a, a]
         for c in range(a):
             pivot -= factor[a, c] * factor[a, c]
-        if not pivot >= least_pivot:
-            pivot = least_pivot
+        least = RESOLUTION * abs(matrix[a, a])
+        if not least > least_pivot:
+            least = least_pivot
+        if not pivot >= least:
+            pivot = least
             sound = False
         factor[a, a] = math.sqrt(pivot)
     return sound

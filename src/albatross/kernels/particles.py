@@ -12,34 +12,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from albatross.kernels.alternating import REBUILD_INTERVAL, RESCUE_INTERVAL
 from albatross.kernels.compiling import kernel
-from albatross.kernels.linear import Matrix, Vector, add_outer, factorize, packed_size, solve_lower, solve_upper
-from albatross.kernels.operations import Items
-from albatross.kernels.pairs import NOTHING, Pairs, no_pairs, remember
-from albatross.kernels.sampling import (
-    ESS,
-    Indices,
-    add_log_densities,
-    add_terms,
-    clear,
-    draw_all,
-    draw_points,
-    effective_number,
-    factorize_all,
-    find_ancestors,
-    inherit,
-    normalize,
-    pick,
-)
-from albatross.kernels.slots import Slots, gather, scatter
+from albatross.kernels.linear import Matrix, Vector, packed_size
+from albatross.kernels.pairs import Pairs, no_pairs
+from albatross.kernels.sampling import ESS, Indices, draw_points, effective_number, find_ancestors, inherit, multiply
+from albatross.kernels.slots import Slots
+
+LARGEST, USUAL = 1024.0, 4.0
+"""Ratings are taken as they are up to `LARGEST` prior standard deviations. Beyond, the model cannot be meant: its noise would be lost in
+the rounding of the sums, and numbers would grow until they overflow. Then a unit makes the largest rating so far a `USUAL` one."""
 
 
 class Model(NamedTuple):
-    """What is fixed: the noise σ, 1/σ_V², and how a new generation is drawn."""
+    """What is fixed: the noise σ, 1/σ_V², the prior standard deviation of a rating, and how a new generation is drawn."""
 
     noise: float
     item_precision: float
+    spread: float
     resampler: int
 
 
@@ -60,6 +49,8 @@ class Particles(NamedTuple):
     sum_slots: Slots
     """By row and user or item: the slot in the three arrays above."""
     pairs: Pairs
+    unit: Vector
+    """What ratings are divided by, an array of length 1."""
     updates: NDArray[np.int64]
     """Ratings learned from so far, and at the last rebuild of the item sums."""
 
@@ -79,6 +70,7 @@ def new_particles(user_precisions: Vector, users: NDArray[np.float64], items: ND
         item_slots=np.repeat(own, n_items, axis=1),
         sum_slots=np.repeat(own, n_items, axis=1),
         pairs=no_pairs(len(users)),
+        unit=np.ones(1),
         updates=np.zeros(2, np.int64),
     )
 
@@ -118,96 +110,22 @@ def new_work(n_particles: int, rank: int) -> Work:
 
 
 @kernel
-def follow_particle(particles: Particles, model: Model, work: Work, user: int, random: np.random.Generator) -> int:
-    """Choose a particle by its weight, place the user in it, draw the user's vector anew; return the particle.
+def widen_unit(particles: Particles, model: Model, reward: float) -> float:
+    """Make the unit larger if the rating is far too large for the model; returns what the users' vectors were multiplied with.
 
-    `center` is the mean of the user's vector given the particle's item vectors, `drawn` the draw.
+    Then the vectors predict the same ratings as before. A unit is a power of two, so this rounds nothing.
     """
-    gram, factor, vector, center, drawn = work.gram, work.factor, work.vector, work.center, work.drawn
-    rank = center.size
-    for d in range(work.weights.size):
-        work.weights[d] = math.exp(particles.log_weights[d])
-    particle = pick(work.weights, 1.0 - random.random())
-    ridge = model.noise**2 * particles.user_precisions[particle]
-    slots = particles.item_slots[particles.rows[particle]]
-    for a in range(rank):
-        center[a] = 0.0
-        for b in range(a):
-            gram[a, b] = 0.0
-        gram[a, a] = ridge
-    pairs = particles.pairs
-    entry = pairs.first[user]
-    while entry != NOTHING:
-        item = pairs.items[entry]
-        for a in range(rank):
-            vector[a] = particles.item_factors[item, slots[item], a]
-            center[a] += pairs.totals[entry] * vector[a]
-        add_outer(gram, vector, float(pairs.plays[entry]))
-        entry = pairs.following[entry]
-    factorize(gram, factor, 0.5 * ridge)
-    solve_lower(factor, center, center)
-    for a in range(rank):
-        drawn[a] = center[a] + model.noise * random.standard_normal()
-    solve_upper(factor, center, center)
-    solve_upper(factor, drawn, drawn)
-    return particle
-
-
-@kernel
-def score_items(particles: Particles, particle: int, work: Work, candidates: Items, scores: Vector, means: Vector) -> None:
-    """Score the candidates, or all items, by one particle's item vectors: ⟨drawn, item⟩ and its mean ⟨center, item⟩."""
-    center, drawn = work.center, work.drawn
-    slots = particles.item_slots[particles.rows[particle]]
-    n_candidates = candidates.size if candidates.size > 0 else slots.size
-    for position in range(n_candidates):
-        item = np.uint32(candidates[position] if candidates.size > 0 else position)
-        slot = slots[item]
-        mean, score = 0.0, 0.0
-        for a in range(center.size):
-            coordinate = particles.item_factors[item, slot, a]
-            mean += center[a] * coordinate
-            score += drawn[a] * coordinate
-        means[position] = mean
-        scores[position] = score
-
-
-@kernel
-def learn_by_particles(
-    particles: Particles, model: Model, work: Work, user: int, item: int, reward: float, random: np.random.Generator
-) -> None:
-    """Reweight, resample, and move the user and the item of one rating, in every particle."""
-    weigh(particles, model, work, user, item, reward)
-    resample(particles, model, work, random)
-    gather(particles.item_factors, particles.item_slots, particles.rows, item, work.vectors)
-    add_terms(work.sums, work.vectors, 1.0, reward)
-    move_user(particles, model, work, user, random)
-    remember(particles.pairs, user, item, reward)
-    settle_sums(particles, work, item)
-    add_terms(particles.item_sums[item], work.vectors, 1.0, reward)
-    particles.updates[0] += 1
-    move_item(particles, model, work, item, random)
-
-
-@kernel
-def weigh(particles: Particles, model: Model, work: Work, user: int, item: int, reward: float) -> None:
-    """Multiply each weight with the density of the rating given the particle's item vectors, the user's vector integrated out.
-
-    Leaves each particle's sums over the user's past ratings, and the ridges that belong to them, in the working arrays.
-    """
-    pairs, sums, vectors = particles.pairs, work.sums, work.vectors
-    rank, n_particles = vectors.shape
-    clear(sums)
-    entry = pairs.first[user]
-    while entry != NOTHING:
-        gather(particles.item_factors, particles.item_slots, particles.rows, int(pairs.items[entry]), vectors)
-        add_terms(sums, vectors, float(pairs.plays[entry]), pairs.totals[entry])
-        entry = pairs.following[entry]
-    for d in range(n_particles):
-        work.ridges[d] = model.noise**2 * particles.user_precisions[d]
-    factorize_all(sums, work.ridges, work.factors, rank)
-    gather(particles.item_factors, particles.item_slots, particles.rows, item, vectors)
-    add_log_densities(sums, work.factors, model.noise, reward, vectors, work.centers, particles.log_weights)
-    normalize(particles.log_weights, work.weights)
+    before = particles.unit[0]
+    if abs(reward) <= (LARGEST if before == 1.0 else USUAL) * model.spread * before:
+        return 1.0
+    while abs(reward) > USUAL * model.spread * particles.unit[0]:
+        particles.unit[0] *= 2.0
+    ratio = before / particles.unit[0]
+    for user in range(particles.user_factors.shape[0]):
+        multiply(particles.user_factors[user], ratio)
+    for item in range(particles.item_sums.shape[0]):
+        multiply(particles.item_sums[item], ratio * ratio)  # of vectors twice, or of a vector and a rating
+    return ratio  # type: ignore[no-any-return]
 
 
 @kernel
@@ -257,30 +175,6 @@ def inherit_rows(particles: Particles, work: Work) -> None:
 
 
 @kernel
-def move_user(particles: Particles, model: Model, work: Work, user: int, random: np.random.Generator) -> None:
-    """Redraw the user's vector in each particle and exchange its terms in the sums of the items the user has rated."""
-    vectors, before, changes = work.vectors, work.centers, work.changes
-    rank, n_particles = vectors.shape
-    factorize_all(work.sums, work.ridges, work.factors, rank)
-    draw_all(work.sums, work.factors, model.noise, random, vectors)
-    gather(particles.user_factors, particles.user_slots, particles.rows, user, before)
-    scatter(vectors, particles.user_factors, particles.user_slots, particles.rows, user)
-    clear(changes)
-    add_terms(changes, vectors, 1.0, 1.0)
-    add_terms(changes, before, -1.0, -1.0)
-    pairs = particles.pairs
-    entry = pairs.first[user]
-    while entry != NOTHING:
-        item = int(pairs.items[entry])
-        settle_sums(particles, work, item)
-        for position in range(changes.shape[0]):
-            times = float(pairs.plays[entry]) if position < changes.shape[0] - rank else pairs.totals[entry]
-            for d in range(n_particles):
-                particles.item_sums[item, position, d] += times * changes[position, d]
-        entry = pairs.following[entry]
-
-
-@kernel
 def settle_sums(particles: Particles, work: Work, item: int) -> None:
     """Bring each particle's sums of the item into the slot of its own number, so that they may be changed."""
     slots, origins = particles.sum_slots, work.origins
@@ -293,35 +187,3 @@ def settle_sums(particles: Particles, work: Work, item: int) -> None:
     if not settled:
         for position in range(particles.item_sums.shape[1]):
             inherit(particles.item_sums[item, position], origins, work.copy)
-
-
-@kernel
-def move_item(particles: Particles, model: Model, work: Work, item: int, random: np.random.Generator) -> None:
-    """Redraw the item's vector in each particle; when it is time, or rounding has spoiled its sums, all sums are rebuilt before."""
-    sums, updates = particles.item_sums[item], particles.updates
-    for d in range(work.ridges.size):
-        work.ridges[d] = model.noise**2 * model.item_precision
-    effort = particles.pairs.used[0] + particles.user_factors.shape[0] + particles.item_factors.shape[0]
-    due = updates[0] - updates[1] >= max(REBUILD_INTERVAL, effort)
-    while due or (not factorize_all(sums, work.ridges, work.factors, work.vectors.shape[0]) and updates[0] - updates[1] >= RESCUE_INTERVAL):
-        rebuild_sums(particles, work)
-        due = False
-    draw_all(sums, work.factors, model.noise, random, work.vectors)
-    scatter(work.vectors, particles.item_factors, particles.item_slots, particles.rows, item)
-
-
-@kernel
-def rebuild_sums(particles: Particles, work: Work) -> None:
-    """Sum the item statistics afresh from the ratings: one pass over all pairs, users and items."""
-    particles.updates[1] = particles.updates[0]
-    for item in range(particles.item_sums.shape[0]):
-        clear(particles.item_sums[item])
-        for d in range(particles.rows.size):
-            particles.sum_slots[particles.rows[d], item] = d
-    pairs = particles.pairs
-    for user in range(pairs.first.size):
-        gather(particles.user_factors, particles.user_slots, particles.rows, user, work.vectors)
-        entry = pairs.first[user]
-        while entry != NOTHING:
-            add_terms(particles.item_sums[pairs.items[entry]], work.vectors, float(pairs.plays[entry]), pairs.totals[entry])
-            entry = pairs.following[entry]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from albatross.kernels.compiling import kernel
-from albatross.kernels.linear import Matrix, Vector
+from albatross.kernels.linear import RESOLUTION, Matrix, Vector
 
 Indices = NDArray[np.int64]
 
@@ -117,6 +117,13 @@ def clear(sums: Matrix) -> None:
 
 
 @kernel
+def multiply(numbers: Matrix, ratio: float) -> None:
+    for row in range(numbers.shape[0]):
+        for column in range(numbers.shape[1]):
+            numbers[row, column] *= ratio
+
+
+@kernel
 def add_terms(sums: Matrix, vectors: Matrix, plays: float, total: float) -> None:
     """Add `plays` ratings that total `total` at the same regressor, for each particle its own: `vectors` is (rank, n_particles)."""
     rank, n_particles = vectors.shape
@@ -133,7 +140,10 @@ def add_terms(sums: Matrix, vectors: Matrix, plays: float, total: float) -> None
 
 @kernel
 def factorize_all(sums: Matrix, ridges: Vector, factors: Matrix, rank: int) -> bool:
-    """Cholesky factors of Σ x xᵀ + ridge · I, packed. A pivot below half its ridge is raised to that; false if that happened."""
+    """Cholesky factors of Σ x xᵀ + ridge · I, packed; false if a pivot had to be raised.
+
+    That is one below half its ridge, or lost in rounding, as in `albatross.kernels.linear.factorize`.
+    """
     n_particles = ridges.size
     spoiled = 0
     for a in range(rank):
@@ -149,7 +159,8 @@ def factorize_all(sums: Matrix, ridges: Vector, factors: Matrix, rank: int) -> b
                 for d in range(n_particles):
                     factors[row + b, d] /= factors[other + b, d]
         for d in range(n_particles):
-            pivot, least = factors[row + a, d] + ridges[d], 0.5 * ridges[d]
+            pivot, least = factors[row + a, d] + ridges[d], RESOLUTION * abs(sums[row + a, d])
+            least = least if least > 0.5 * ridges[d] else 0.5 * ridges[d]
             sound = pivot >= least
             spoiled += 0 if sound else 1
             factors[row + a, d] = math.sqrt(pivot if sound else least)

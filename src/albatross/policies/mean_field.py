@@ -17,19 +17,8 @@ from albatross.kernels.gittins import LOOKS, bonus, worth, worth_of
 from albatross.kernels.lanes import LANES
 from albatross.kernels.linear import Matrix, Vector, packed_size
 from albatross.kernels.mean_field import (
-    CENTER,
-    ITEMS,
-    LARGEST,
-    MEMORY,
-    NOISE,
-    ORIGIN,
-    RATINGS,
-    SHARE,
-    USERS,
     Room,
     add_rating,
-    count_rating,
-    learn_population,
     meet_item,
     part_of_pair,
     place_user,
@@ -40,6 +29,7 @@ from albatross.kernels.mean_field import (
 from albatross.kernels.moments import certain, expected_mean, no_regression, partner_weights, row_start
 from albatross.kernels.operations import Items, Slate, implements, select, update
 from albatross.kernels.pairs import NOTHING, Pairs, no_pairs
+from albatross.kernels.population import COUNTS, FIGURES, count_rating, learn_population
 from albatross.kernels.scoring import project_lanes, score_lanes
 
 USER_CAUTION = 4.0
@@ -134,8 +124,8 @@ class MeanField(Policy):
             item_spreads=np.zeros(size),
             user_variance=np.zeros(size),
             item_variance=np.zeros(size),
-            figures=np.zeros(13),
-            counts=np.zeros(7, np.int64),
+            figures=np.zeros(1, FIGURES),
+            counts=np.zeros(1, COUNTS),
             pairs=no_pairs(n_users),
         )
 
@@ -181,9 +171,9 @@ class State(NamedTuple):
     user_variance: Vector
     item_variance: Vector
     """D, for users and for items, last the offsets'."""
-    figures: Vector
-    counts: NDArray[np.int64]
-    """Their places have names in `albatross.kernels.mean_field`."""
+    figures: NDArray[np.record]
+    counts: NDArray[np.record]
+    """One record each; what their fields are stands in `albatross.kernels.population`."""
     pairs: Pairs
 
 
@@ -204,8 +194,8 @@ class Scratch(NamedTuple):
 def describe_stranger(state: State, moments: Vector) -> None:
     """What is believed of an item nobody has rated: what is believed of the population."""
     rank = state.item_variance.size - 1
-    center = state.figures[CENTER]
-    caution = 1.0 + STRANGER_CAUTION * math.sqrt(2.0 / (1.0 + state.counts[ITEMS]))
+    center = state.figures[0].center
+    caution = 1.0 + STRANGER_CAUTION * math.sqrt(2.0 / (1.0 + state.counts[0].items))
     moments.fill(0.0)
     for a in range(rank):
         moments[row_start(a) + a] = state.item_variance[a]
@@ -220,7 +210,7 @@ def score_items(state: State, scratch: Scratch, candidates: Items, means: Vector
     work, weights, block, widths, seconds = scratch.room.work, scratch.room.weights, scratch.block, scratch.widths, scratch.seconds
     size, packed = work.mean.size, weights.size
     one, met = row_start(size - 1), row_start(size) - 1
-    radius = math.sqrt(state.figures[NOISE])
+    radius = math.sqrt(state.figures[0].noise)
     columns = state.item_columns.T
     n_candidates = candidates.size if candidates.size > 0 else columns.shape[1]
     for start in range(0, n_candidates, LANES):
@@ -252,25 +242,25 @@ def score_items(state: State, scratch: Scratch, candidates: Items, means: Vector
 def value_items(state: State, settings: Settings, scratch: Scratch, n_candidates: int, slate: Slate) -> None:
     """From means and variances to scores, as if the user had rated none of the candidates; leaves e² in `scratch.widths`."""
     work, weights, widths, seconds = scratch.room.work, scratch.room.weights, scratch.widths, scratch.seconds
-    figures, size = state.figures, work.mean.size
+    figures, counts, size = state.figures[0], state.counts[0], work.mean.size
     describe_stranger(state, scratch.stranger)
     strange_mean = expected_mean(work.moments, scratch.stranger, size)
-    strange_width = math.sqrt(figures[NOISE]) * work.whitener[size - 1, size - 1]
+    strange_width = math.sqrt(figures.noise) * work.whitener[size - 1, size - 1]
     strange_second = 0.0
     for position in range(weights.size):
         strange_second += weights[position] * scratch.stranger[position]
-    noise, origin, share = figures[NOISE], figures[ORIGIN], figures[SHARE]
-    ratings, users = float(state.counts[RATINGS]), float(state.counts[USERS])
+    noise, origin, share = figures.noise, figures.origin, figures.share
+    ratings, users = float(counts.ratings), float(counts.users)
     for_user, for_all = COMING_VISITS + ratings / users, COMING_VISITS * users + LASTING * ratings
     optimism = settings.optimism * settings.optimism
-    own, inverse_noise = figures[MEMORY], 1.0 / noise
+    own, inverse_noise = figures.memory, 1.0 / noise
     own_part = optimism * noise * own * worth(for_user * own, own + LOOKS * (1.0 - own)) ** 2
     said = 0.0
     for a in range(size - 1):
         said += state.user_variance[a] * state.item_variance[a]
     user_part = optimism * noise * (1.0 + USER_CAUTION * said / (said + noise))
     item_part = optimism * noise * (1.0 - ONLY_ONCE * share)
-    top = figures[LARGEST] if math.isinf(settings.top) else settings.top
+    top = figures.largest if math.isinf(settings.top) else settings.top
     for position in range(n_candidates):
         strange = widths[position] < 0.0
         mean = strange_mean if strange else slate.means[position]
@@ -290,7 +280,7 @@ def choose_item(
 ) -> tuple[int, float]:
     pairs, positions = state.pairs, scratch.positions
     n_candidates = candidates.size if candidates.size > 0 else state.item_moments.shape[0]
-    if state.counts[RATINGS] == 0:
+    if state.counts[0].ratings == 0:
         slate.means[:n_candidates] = 0.0
         slate.scores[:n_candidates] = 0.0
         return any_best(slate.scores, n_candidates, random)
@@ -302,8 +292,9 @@ def choose_item(
     partner_weights(work.moments, work.mean.size, scratch.room.weights)
     score_items(state, scratch, candidates, slate.means)
     value_items(state, settings, scratch, n_candidates, slate)
-    share = state.figures[MEMORY]
-    top = state.figures[LARGEST] if math.isinf(settings.top) else settings.top
+    figures = state.figures[0]
+    share = figures.memory
+    top = figures.largest if math.isinf(settings.top) else settings.top
     entry = pairs.first[user]
     while entry != NOTHING:
         item = pairs.items[entry]

@@ -10,17 +10,9 @@ from albatross.core.environment import Truth
 from albatross.core.parameters import parameter
 from albatross.core.policy import Policy
 from albatross.core.streams import Streams
+from albatross.kernels.filtering import follow_particle, learn_by_particles, score_items
 from albatross.kernels.operations import Items, Slate, implements, select, update
-from albatross.kernels.particles import (
-    Model,
-    Particles,
-    Work,
-    follow_particle,
-    learn_by_particles,
-    new_particles,
-    new_work,
-    score_items,
-)
+from albatross.kernels.particles import Model, Particles, Work, new_particles, new_work, widen_unit
 from albatross.kernels.sampling import RESAMPLERS
 from albatross.kernels.scoring import best_position
 from albatross.kernels.slots import MOST_PARTICLES
@@ -47,7 +39,8 @@ class PTS(Policy):
     Departures from the paper: `systematic` resampling, which loses fewer particles, is the default; the paper's is `multinomial`;
     `ess` resamples only while fewer than half of the particles count, and keeps the weights otherwise.
     All statistics are those of the present vectors; sums kept with the vectors of the moment, as some implementations have them,
-    are not the model's.
+    are not the model's. After a rating of more than 1024 prior standard deviations the ratings are divided by a power of two, so that the
+    largest is 4 of them: without, the sums overflow.
 
     Reference: Kawale, Bui, Kveton, Tran-Thanh and Chawla, Efficient Thompson Sampling for Online Matrix-Factorization Recommendation, 2015.
     US patent 10332015 describes the method; who uses it commercially may want to check.
@@ -67,7 +60,8 @@ class PTS(Policy):
     resampler: str = parameter("systematic", "how a new generation of particles is drawn", choices=tuple(RESAMPLERS))
 
     def settings(self) -> Model:
-        return Model(self.noise, self.item_scale**-2, RESAMPLERS[self.resampler])
+        spread = math.hypot(self.noise, math.sqrt(self.rank) * self.user_scale * self.item_scale)
+        return Model(self.noise, self.item_scale**-2, spread, RESAMPLERS[self.resampler])
 
     def init(self, n_users: int, n_items: int, streams: Streams, truth: Truth | None) -> "State":
         shape = (self.n_particles, self.rank)
@@ -95,4 +89,5 @@ def choose_item(
 
 @implements(update, State)
 def learn_rating(state: State, settings: Model, scratch: Work, user: int, item: int, reward: float, random: np.random.Generator) -> None:
+    widen_unit(state.particles, settings, reward)
     learn_by_particles(state.particles, settings, scratch, user, item, reward, random)

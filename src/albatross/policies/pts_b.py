@@ -12,19 +12,11 @@ from albatross.core.parameters import parameter
 from albatross.core.policy import Policy
 from albatross.core.streams import Streams
 from albatross.kernels.compiling import kernel
+from albatross.kernels.filtering import follow_particle, learn_by_particles, score_items
 from albatross.kernels.linear import Vector
 from albatross.kernels.operations import Items, Slate, implements, select, update
 from albatross.kernels.pairs import NOTHING
-from albatross.kernels.particles import (
-    Model,
-    Particles,
-    Work,
-    follow_particle,
-    learn_by_particles,
-    new_particles,
-    new_work,
-    score_items,
-)
+from albatross.kernels.particles import Model, Particles, Work, new_particles, new_work, widen_unit
 from albatross.kernels.sampling import RESAMPLERS, inherit
 from albatross.kernels.scoring import best_position
 from albatross.kernels.slots import MOST_PARTICLES, gather
@@ -65,7 +57,8 @@ class PTSB(Policy):
     resampler: str = parameter("systematic", "how a new generation of particles is drawn", choices=tuple(RESAMPLERS))
 
     def settings(self) -> "Settings":
-        return Settings(Model(self.noise, self.item_scale**-2, RESAMPLERS[self.resampler]), self.shape, self.rate)
+        spread = math.hypot(self.noise, math.sqrt(self.rank * self.rate / self.shape) * self.item_scale)
+        return Settings(Model(self.noise, self.item_scale**-2, spread, RESAMPLERS[self.resampler]), self.shape, self.rate)
 
     def init(self, n_users: int, n_items: int, streams: Streams, truth: Truth | None) -> "State":
         precisions = streams("user precisions").gamma(self.shape, 1.0 / self.rate, self.n_particles)
@@ -105,6 +98,9 @@ def choose_item(
 def learn_rating(state: State, settings: Settings, scratch: Work, user: int, item: int, reward: float, random: np.random.Generator) -> None:
     particles, rank = state.particles, scratch.vectors.shape[0]
     is_new = particles.pairs.first[user] == NOTHING
+    ratio = widen_unit(particles, settings.model, reward)
+    for d in range(state.square_norms.size):
+        state.square_norms[d] *= ratio * ratio
     learn_by_particles(particles, settings.model, scratch, user, item, reward, random)
     state.n_raters[0] += 1 if is_new else 0
     inherit(state.square_norms, scratch.ancestors, scratch.copy)

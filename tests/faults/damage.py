@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from albatross.policies.alb import ALB
+from albatross.service.api.answers import Accepted
 from albatross.service.api.requests import AskVersion, Feedback, FeedbackBatch, Recommend, TakeSnapshot
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.options import Options
@@ -86,7 +87,7 @@ def deliver(root: Path, deliveries: int) -> int:
                 new += len(fresh)
                 answers = often.ask(FeedbackBatch(fresh + again)).answers
                 delivered += len(answers)
-                applied += sum(not answer.duplicate for answer in answers)
+                applied += sum(isinstance(answer, Accepted) and not answer.duplicate for answer in answers)
             found = often.ask(AskVersion()).state_id
     print(
         f"{delivered:,} deliveries of {len(events):,} events over {restarts} restarts: {applied:,} applied; "

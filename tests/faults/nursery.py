@@ -18,7 +18,8 @@ from pathlib import Path
 from albatross.service.api.requests import Feedback, Recommend
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.options import Options
-from albatross.service.http.process import Address, configure_log, serve
+from albatross.service.http.logs import configure_log
+from albatross.service.http.process import Address, serve
 
 SCALE = (1.0, 5.0)
 SNAPSHOT_EVERY = 500

@@ -8,13 +8,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from albatross.service.keys import Keys
 from live import Live
 
 from albatross import Client, Recommender
 from albatross.service.api.answers import Accepted
-from albatross.service.api.errors import BadValue, EventReused, NoEligibleCandidate, Refused, UnknownDecision, UnknownUser
-from albatross.service.client import Unreachable
+from albatross.service.api.errors import BadValue, EventReused, NoEligibleCandidate, Refused, UnknownDecision, UnknownUser, Unreachable
+from albatross.service.http.keys import Keys
 
 pytestmark = pytest.mark.xdist_group("service-http")
 

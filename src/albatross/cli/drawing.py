@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from albatross.core.errors import InvalidInput
+from albatross.core.files import whole_file
 from albatross.studies.comparison import Comparison
-from albatross.studies.files import whole_file
 from albatross.studies.report.figures import PaperFigure
 from albatross.studies.report.series import Chart, Tradeoff, comparison_series
 

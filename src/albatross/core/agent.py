@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from albatross.core.environment import Truth
 from albatross.core.errors import InvalidInput, check_whole
-from albatross.core.files import written_whole
+from albatross.core.files import whole_file
 from albatross.core.memory import check_sizes
 from albatross.core.policy import Policy
 from albatross.core.state import copied_into, flatten, identity, reserve, restored
@@ -149,7 +149,7 @@ class Agent:
             "learning": self.learning.bit_generator.state,
         }
         arrays: dict[str, Any] = dict(flatten(self.state))
-        with written_whole(Path(path)) as file:
+        with whole_file(Path(path)) as partial, partial.open("wb") as file:
             np.savez(file, manifest=np.array(json.dumps(manifest)), **arrays)
 
     @classmethod

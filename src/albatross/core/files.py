@@ -4,31 +4,30 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import BufferedRandom
 from pathlib import Path
 from typing import IO, Any
 
 
 @contextmanager
-def written_whole(path: Path, mode: int = 0o666) -> Iterator[BufferedRandom]:
-    """A file to write. It takes the place of `path` when everything is on disk; if anything fails, `path` stays as it was.
+def whole_file(path: Path, mode: int = 0o666) -> Iterator[Path]:
+    """A file to write to. It takes the place of `path` when everything is on disk; if anything goes wrong, `path` stays as it was.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with written_whole(Path(folder) / "greeting") as file:
-    ...         _ = file.write(b"hello")
+    ...     with whole_file(Path(folder) / "greeting") as partial:
+    ...         _ = partial.write_text("hello")
     ...     [path.name for path in Path(folder).iterdir()]
     ['greeting']
     """
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.unfinished")
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
     try:
-        with os.fdopen(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_RDWR, mode), "w+b") as file:
-            yield file
-            file.flush()
+        os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR, mode))
+        yield partial
+        with partial.open("rb+") as file:
             os.fsync(file.fileno())
-        unfinished.replace(path)
+        partial.replace(path)
     except BaseException:
-        unfinished.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from albatross.core.errors import InvalidInput
+from albatross.core.files import whole_file
 from albatross.kernels.compiling import source_fingerprint
-from albatross.studies.files import whole_file
 from albatross.studies.trials import Result, Trial
 
 JOURNAL = "journal.jsonl"

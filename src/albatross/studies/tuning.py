@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from albatross.studies.files import whole_file
+from albatross.core.files import whole_file
 from albatross.studies.journal import Journal
 from albatross.studies.paper import FIXED, Tuned
 from albatross.studies.plan import Study

@@ -20,7 +20,7 @@ from albatross.policies.item_mean import ItemMean
 from albatross.policies.oracle import Oracle
 from albatross.policies.pts import PTS
 from albatross.policies.random import Random
-from albatross.service.api.answers import Refusal
+from albatross.service.api.answers import Accepted, Refusal
 from albatross.service.api.errors import (
     BadValue,
     EventInFlight,
@@ -168,7 +168,7 @@ def test_propensities_are_frequencies(tmp_path: Path) -> None:
     with shop(tmp_path, floor=0.5) as engine:
         decisions = [future.result() for future in [engine.submit(Recommend(f"u{number}")) for number in range(2000)]]
     shares = Counter(decision.item for decision in decisions)
-    told = {decision.item: decision.items[0].propensity for decision in decisions}
+    told = {decision.item: decision.items[0].propensity or 0.0 for decision in decisions}
     assert sum(told.values()) == pytest.approx(1.0)
     for item, propensity in told.items():
         assert abs(shares[item] / 2000 - propensity) < 4 * np.sqrt(propensity / 2000)
@@ -217,14 +217,18 @@ def test_an_explanation_adds_up(tmp_path: Path) -> None:
             engine.ask(Feedback(f"e{number}", 1 + number % 5, user="ann", item=ITEMS[number % 3]))
         decision = engine.ask(Recommend("ann", n=2, explain=True))
         explanation = decision.explanation
+        assert explanation is not None
         assert (explanation.user_ratings, decision.user_ratings) == (12, 12)
         for shown, item in zip(decision.items, explanation.items, strict=True):
             assert item.mean + item.bonus == pytest.approx(item.score)
             assert (item.item, item.score) == (shown.item, shown.score)
             assert item.width == pytest.approx(item.bonus)
+            assert item.width is not None
+            assert item.width_after is not None
             assert item.width_after < item.width
             assert item.own_ratings == item.item_ratings == (4 if item.item in ITEMS[:3] else 0)
         space = explanation.ellipsoid
+        assert space is not None
         axes, values = np.array(space.axes), np.array(space.eigenvalues)
         assert np.allclose(axes @ axes.T, np.eye(2))
         assert (values >= 1.0 - 1e-9).all()  # the ridge
@@ -253,9 +257,9 @@ def test_a_rating_must_fit_its_decision(tmp_path: Path) -> None:
             with pytest.raises(error):
                 engine.ask(event)
         answers = engine.ask(FeedbackBatch([event for _, event in bad] + [Feedback("y", 3, one.decision_id)])).answers
-        assert [type(answer) for answer in answers[:-1]] == [Refusal] * len(bad)
-        assert [answer.status for answer in answers[:-1]] == [error.status for error, _ in bad]
-        assert answers[-1].applied
+        refused = [answer for answer in answers[:-1] if isinstance(answer, Refusal)]
+        assert [refusal.status for refusal in refused] == [error.status for error, _ in bad]
+        assert isinstance(answers[-1], Accepted)
         assert engine.ask(AskVersion()).ratings == 1
 
 

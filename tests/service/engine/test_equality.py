@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -123,7 +125,7 @@ def test_decisions_replay(policy: Policy, tmp_path: Path) -> None:
         engine.ask(
             FeedbackBatch([Feedback(f"e{number}", 1 + number % 5, None, f"u{number % 4}", f"i{number % 9}") for number in range(30)])
         )
-        waiting = []
+        waiting: list[Future[Any]] = []
         for number in range(60):
             waiting.append(engine.submit(Recommend(f"u{number % 6}", n=1 + number % 3, exclude=[f"i{number % 9}"])))
             waiting.append(engine.submit(Recommend(f"u{number % 6}", candidates=[f"i{number % 9}", f"new{number % 5}"])))

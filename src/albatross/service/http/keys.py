@@ -23,7 +23,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from albatross.core.errors import InvalidInput, unknown
-from albatross.core.files import lock_file, written_whole
+from albatross.core.files import lock_file, whole_file
 from albatross.service.api.errors import NotReady
 from albatross.service.api.routes import Scope
 
@@ -185,8 +185,8 @@ class Keys:
             if name is not None and name not in keys:
                 raise unknown("key", name, keys)
             yield keys
-            with written_whole(self.path, 0o600) as new:
-                new.write(msgspec.json.format(msgspec.json.encode(_File(list(keys.values()))), indent=1))
+            with whole_file(self.path, 0o600) as new:
+                new.write_bytes(msgspec.json.format(msgspec.json.encode(_File(list(keys.values()))), indent=1))
 
     def _mark(self, given: str) -> bytes:
         return hmac.digest(self._pepper, given.encode("utf-8", "surrogatepass"), "sha256")

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-import albatross
+from albatross.core.version import VERSION
 from albatross.service.api.answers import Problem
 from albatross.service.api.requests import Feedback
 from albatross.service.api.routes import EVENTS, JSON, ROUTES, TEXT, Route, example_of
@@ -30,7 +30,7 @@ def describe(scale: tuple[float, float], key_needed: bool) -> dict[str, Any]:
     _refine_feedback(components[Feedback.__name__], scale)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "albatross", "version": albatross.__version__, "description": _DESCRIPTION},
+        "info": {"title": "albatross", "version": VERSION, "description": _DESCRIPTION},
         "paths": {route.path: {route.method.lower(): _operation(route, references, key_needed)} for route in ROUTES},
         "components": {"schemas": components, "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
     }

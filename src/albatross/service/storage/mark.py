@@ -13,7 +13,7 @@ import struct
 from pathlib import Path
 from typing import NamedTuple
 
-from albatross.core.files import written_whole
+from albatross.core.files import whole_file
 from albatross.service.api.errors import StorageFailed
 
 MARK = "mark"
@@ -64,8 +64,8 @@ def read_mark(folder: Path) -> Head | None:
 
 def write_mark(folder: Path, head: Head) -> None:
     """Put a new mark in the place of any other."""
-    with written_whole(folder / MARK, 0o600) as file:
-        file.write(_encoded(head).ljust(SLOT, b"\0") + bytes(SLOT))
+    with whole_file(folder / MARK, 0o600) as partial:
+        partial.write_bytes(_encoded(head).ljust(SLOT, b"\0") + bytes(SLOT))
 
 
 def _encoded(head: Head) -> bytes:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from albatross.core.errors import InvalidInput
-from albatross.core.files import sync_folder, written_whole
+from albatross.core.files import sync_folder, whole_file
 from albatross.service.storage.folder import SNAPSHOTS, make_folder
 
 KEEP = 3
@@ -38,14 +38,14 @@ def write(folder: Path, manifest: Manifest, arrays: Mapping[str, NDArray[Any]]) 
     target = folder / SNAPSHOTS
     make_folder(target)
     path = target / f"{manifest.seq:015d}.npz"
-    with written_whole(path, 0o600) as file:
+    with whole_file(path, 0o600) as partial, partial.open("wb+") as file:
         named: dict[str, Any] = dict(arrays)
         np.savez(file, allow_pickle=False, **named)
         file.seek(0)
         digest = hashlib.file_digest(file, _blake).hexdigest()
     text = json.dumps(manifest._replace(digest=digest)._asdict())
-    with written_whole(path.with_suffix(".json"), 0o600) as file:
-        file.write(f"{text}\n{_digest(text)}\n".encode())
+    with whole_file(path.with_suffix(".json"), 0o600) as partial:
+        partial.write_text(f"{text}\n{_digest(text)}\n")
     for old in sorted(target.glob("*.json"))[:-KEEP]:
         old.unlink()
         old.with_suffix(".npz").unlink(missing_ok=True)

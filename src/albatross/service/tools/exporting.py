@@ -3,12 +3,12 @@
 import json
 import tempfile
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import msgspec
 
 from albatross.core.errors import InvalidInput
-from albatross.core.files import written_whole
+from albatross.core.files import whole_file
 from albatross.service.storage.events import Decided, Event, Forget, Genesis, Item, Rated, Retire
 from albatross.service.storage.reading import Progress, nothing, read_events
 from albatross.service.storage.store import ReadableLog
@@ -22,25 +22,22 @@ def export_events(log: ReadableLog, path: Path, progress: Progress = nothing) ->
     """Write every event that was not erased to a `.jsonl` or `.parquet` file; returns how many. Leaves the whole file or none."""
     if path.suffix not in (".jsonl", ".parquet"):
         raise InvalidInput(f"{path} is not a kind of file that can be written; accepted: a name ending in .jsonl or .parquet")
-    with written_whole(path) as file:
+    with whole_file(path) as partial:
         if path.suffix == ".jsonl":
-            return _write_lines(log, file, progress)
+            return _write_lines(log, partial, progress)
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as scratch:
-            lines, table = Path(scratch) / "lines", Path(scratch) / "table"
-            with lines.open("wb") as unfinished:
-                count = _write_lines(log, unfinished, progress)
-            _to_parquet(lines, table)
-            with table.open("rb") as content:
-                while part := content.read(1 << 20):
-                    file.write(part)
+            lines = Path(scratch) / "lines"
+            count = _write_lines(log, lines, progress)
+            _to_parquet(lines, partial)
         return count
 
 
-def _write_lines(log: ReadableLog, file: IO[bytes], progress: Progress) -> int:
+def _write_lines(log: ReadableLog, path: Path, progress: Progress) -> int:
     count = 0
-    for seq, event in read_events(log, progress):
-        file.write(msgspec.json.encode(as_object(seq, event)) + b"\n")
-        count += 1
+    with path.open("wb") as file:
+        for seq, event in read_events(log, progress):
+            file.write(msgspec.json.encode(as_object(seq, event)) + b"\n")
+            count += 1
     return count
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from albatross.core.files import whole_file
 from albatross.core.streams import stream
 from albatross.studies.comparison import Comparison
-from albatross.studies.files import whole_file
 from albatross.studies.report.document import Grid
 from albatross.studies.showing import label, show_interval, show_number
 from albatross.studies.statistics import mean_over_seeds

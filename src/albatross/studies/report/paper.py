@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from albatross.core.files import whole_file
 from albatross.core.streams import stream
+from albatross.core.version import VERSION
 from albatross.studies.claims import NOT_REPRODUCED, REPRODUCED, UNDECIDED
 from albatross.studies.evidence import Outcomes
-from albatross.studies.files import whole_file
 from albatross.studies.paper import TITLES, Tuned
 from albatross.studies.report.beyond import beyond_blocks
 from albatross.studies.report.document import Block, Grid, Heading, Paragraph, Picture, as_html, as_markdown
@@ -52,7 +53,7 @@ def paper_blocks(reproduction: Reproduction, pictures: Sequence[Picture]) -> lis
     return [
         Heading(TITLE, 1),
         Paragraph(
-            f"Made by {command} with albatross {version('albatross')} on {datetime.date.today().isoformat()} "
+            f"Made by {command} with albatross {VERSION} on {datetime.date.today().isoformat()} "
             f"({platform.machine()}, Python {platform.python_version()}, NumPy {np.__version__}, Numba {version('numba')})."
         ),
         Paragraph(

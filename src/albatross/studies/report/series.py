@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from albatross.core.errors import InvalidInput, unknown
+from albatross.core.files import whole_file
 from albatross.core.streams import stream
 from albatross.studies.comparison import Comparison
-from albatross.studies.files import whole_file
 from albatross.studies.journal import Journal
 from albatross.studies.plan import Cell, Study
 from albatross.studies.showing import label, show_value

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from albatross.studies.files import whole_file
+from albatross.core.files import whole_file
 
 
 def test_writing_stopped_halfway_leaves_the_old_file(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from albatross.core.errors import InvalidInput
 
 REFUSED, INTERRUPTED = 2, 130
 """Exit codes: what was asked for is not possible; the interrupt key."""
-SERVE = ("httptools", "msgspec", "prometheus_client", "structlog", "uvicorn")
+SERVE = ("httptools", "msgspec", "structlog")
 """What only the service needs."""
 
 app = App(

@@ -5,23 +5,20 @@ import secrets
 import ssl
 import threading
 import time
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
 from albatross.core.errors import InvalidInput
-from albatross.service.api.answers import Answer
 from albatross.service.api.errors import BY_CODE, BadValue, Refused, Unreachable
 from albatross.service.api.requests import Recommend, Request
 from albatross.service.api.routes import BY_REQUEST
-from albatross.service.api.verbs import Verbs
+from albatross.service.api.verbs import A, Verbs
 
 PASSING = (409, 429, 503)
 """Statuses that will be another one in a moment: in flight, overloaded, replaying."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.02, 2.0
-
-A = TypeVar("A", bound=Answer)
 
 
 class Client(Verbs):

@@ -2,17 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
 
 from albatross import policies
 from albatross.core.policy import Policy
-from albatross.service.api.answers import Answer
 from albatross.service.api.requests import Request
-from albatross.service.api.verbs import Verbs
+from albatross.service.api.verbs import A, Verbs
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.options import Options
-
-A = TypeVar("A", bound=Answer)
 
 
 class Recommender(Verbs):

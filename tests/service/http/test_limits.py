@@ -128,6 +128,22 @@ def test_half_open_connections_lock_nobody_out(tmp_path: Path) -> None:
     run(tmp_path, play, most=20)
 
 
+def test_who_asked_last_is_the_last_to_go(tmp_path: Path) -> None:
+    async def play(service: Service) -> None:
+        first, second = await service.talk(), await service.talk()
+        for talk in (first, second, first):
+            talk.get("/healthz")
+            assert await talk.status() == 200
+        third = await service.talk()
+        third.get("/healthz")
+        assert await third.status() == 200
+        assert await second.ended() == b""
+        first.get("/healthz")
+        assert await first.status() == 200
+
+    run(tmp_path, play, most=2)
+
+
 def test_with_all_places_busy_a_connection_is_refused_and_no_answer_lost(tmp_path: Path) -> None:
     async def play(service: Service) -> None:
         service.engine.held = []

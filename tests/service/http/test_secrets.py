@@ -35,8 +35,8 @@ def fail(self, tickets):
 Group.run = fail
 """
 BROKEN_ROOM = """
-from albatross.service.http import application, connection
-read, head = application.read_as, connection.Connection.on_header
+from albatross.service.http import application, receiver
+read, head = application.read_as, receiver.Receiver.on_header
 def fail(body, kind):
     if b"secretuser-breaks-it" in body:
         raise RuntimeError(f"cannot read {body!r}")
@@ -46,7 +46,7 @@ def stumble(self, name, value):
     if value == b"secretheader-breaks-it":
         raise RuntimeError(f"cannot read {value!r}")
     head(self, name, value)
-connection.Connection.on_header = stumble
+receiver.Receiver.on_header = stumble
 """
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from in_process import Service, run
 
-from albatross.service.http.connection import MAX_BODY, MAX_HEAD
+from albatross.service.http.connection import MAX_BODY
+from albatross.service.http.receiver import MAX_HEAD
 
 HEAD = b"POST /v1/recommend HTTP/1.1\r\nHost: localhost\r\n"
 GOOD = b'{"user": "ann"}'

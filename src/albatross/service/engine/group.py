@@ -212,6 +212,8 @@ class Group:
             raise BadValue(f"exclude_seen is {request.exclude_seen!r}; accepted: rated, pending, none")
         if request.request_id is not None:
             check_id("request_id", request.request_id)
+        if request.candidates == []:
+            raise BadValue("candidates is empty; accepted: at least one, or none at all for the whole catalogue")
         for what, names in (("candidate", request.candidates), ("exclude", request.exclude)):
             if names is not None and len(names) > MOST_CANDIDATES:
                 raise BadValue(f"{what} is given {len(names)} times; accepted: at most {MOST_CANDIDATES}")

@@ -1,32 +1,26 @@
-"""HTTP on the wire, bounded: heads, bodies and pipelines have a limit each, and what is not HTTP gets a problem document.
+"""One client on the wire: its requests are answered one after the other, and everything it can make us keep has a limit.
 
-The parser is httptools. There is no ASGI between it and the application: a task, an event and three messages for each request take more
-of the processor than everything else that is done for it here.
+There is no ASGI between the parser and the application: a task, an event and three messages for each request take more of the processor
+than everything else that is done for it here.
 """
 
 import asyncio
 import time
-from collections import deque
 from typing import Protocol
 
-import httptools
 import msgspec
 
 from albatross.service.api.answers import Problem
 from albatross.service.api.errors import NotJson, NotReady, Refused, TooLarge, TooSlow
 from albatross.service.http.crowd import CROWDED, HEAD_SECONDS, IDLE_SECONDS, LINGER_SECONDS, READ_SECONDS, SLOW_BODY, Crowd
-from albatross.service.http.exchange import HEADERS, STATUS_LINES, Exchange
-from albatross.service.http.logs import unforeseen
+from albatross.service.http.exchange import STATUS_LINES, Exchange
 from albatross.service.http.metrics import Meter
 from albatross.service.http.problems import MEDIA_TYPE, of_error, problem
+from albatross.service.http.receiver import MAX_HEAD, HeadTooLarge, NotHttp, Receiver
 
-MAX_HEAD = 2**16
-"""Bytes of a request line and its headers, as most servers have it."""
 MAX_BODY = 2**20
 MAX_DISCARDED = 2**24
 """Bytes of a body that was refused already and is still being sent: who is answered in the middle often does not listen before the end."""
-PIECE = 2**14
-"""Bytes that the parser gets at a time: as many requests as fit into these can wait on one connection."""
 
 NOT_HTTP = problem(400, "not-http", "the request is not HTTP as its specification has it")
 HEAD_TOO_LARGE = problem(431, "head-too-large", f"the request line and the headers have more than {MAX_HEAD} bytes; accepted: up to that")
@@ -40,6 +34,9 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 class Application(Protocol):
     """Who is asked."""
 
+    wire: Meter
+    """Counts what never became a request."""
+
     def open(self, exchange: Exchange) -> None:
         """The head is there: look whether the request may come in. May answer already."""
 
@@ -52,30 +49,17 @@ class Application(Protocol):
     def refuse(self, exchange: Exchange, error: BaseException) -> None:
         """Say why there is no answer."""
 
-    wire: Meter
-    """Counts what never became a request."""
-
 
 class Connection(asyncio.Protocol):
-    """One client. Requests are answered one after the other; while one is, no more is read.
-
-    The parser's callbacks only collect. What has been collected is acted on in `_go_on`, after each piece and after each answer.
-    """
+    """While a request is answered, no more is read. What to do next is decided in one place, `_go_on`."""
 
     transport: asyncio.Transport
 
     def __init__(self, application: Application, crowd: Crowd) -> None:
         self.application, self.crowd = application, crowd
-        self.parser = httptools.HttpRequestParser(self)
-        self._receiving: Exchange | None = None
-        """What is arriving."""
+        self._receiver = Receiver(self)
         self._current: Exchange | None = None
         """What is to be answered next."""
-        self._pipeline: deque[Exchange] = deque()
-        """What comes after it."""
-        self._in_head = False
-        self._head = 0
-        """Bytes of the head that is arriving, and of what stood before it in the same piece."""
         self._awaited: Exchange | None = None
         """Whose head the crowd knows we wait for."""
         self._discarded = 0
@@ -83,7 +67,7 @@ class Connection(asyncio.Protocol):
         """What was sent before it could be looked at."""
         self._feeding = self._going = self._choked = False
         self._deaf = False
-        """Whether nothing more is heard: the client wants no more answers, or gets none."""
+        """Whether nothing more is heard."""
 
     # What the event loop tells.
 
@@ -95,9 +79,9 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         self._deaf = True
         self.crowd.leave(self)
-        lost = (self._current, *self._pipeline, self._receiving)
-        self._current = self._receiving = None
-        self._pipeline.clear()
+        lost = (self._current, *self._receiver.pipeline, self._receiver.receiving)
+        self._current = self._receiver.receiving = None
+        self._receiver.pipeline.clear()
         for exchange in lost:
             if exchange is not None:
                 exchange.abandon()
@@ -120,31 +104,10 @@ class Connection(asyncio.Protocol):
         self.crowd.unread.pop(self, None)
         self.proceed()
 
-    # What the parser tells.
+    # What the receiver and the exchanges tell.
 
-    def on_message_begin(self) -> None:
-        self._receiving = Exchange(self)
-        self._in_head = True
-
-    def on_url(self, url: bytes) -> None:
-        self._receiving.url += url  # type: ignore[union-attr]
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        name = name.lower()
-        if name in HEADERS and self._in_head:  # what comes after a chunked body is none of the head
-            self._receiving.add_header(name, value)  # type: ignore[union-attr]
-
-    def on_headers_complete(self) -> None:
-        exchange, parser = self._receiving, self.parser
-        assert exchange is not None
-        self._in_head = False
-        exchange.method = parser.get_method()
-        exchange.keep_alive = parser.should_keep_alive() and not parser.should_upgrade() and parser.get_http_version() == "1.1"
-        self._pipeline.append(exchange)
-
-    def on_body(self, body: bytes) -> None:
-        exchange = self._receiving
-        assert exchange is not None
+    def receive(self, exchange: Exchange, body: bytes) -> None:
+        """A part of a body."""
         if exchange.answered:
             self._discard(len(body))
             return
@@ -152,15 +115,6 @@ class Connection(asyncio.Protocol):
         exchange.body.append(body)
         if exchange is self._current:  # what is not yet has the length of a piece at most, and is counted when its turn comes
             self._check_size(exchange, len(body))
-
-    def on_message_complete(self) -> None:
-        exchange, self._receiving = self._receiving, None
-        assert exchange is not None
-        exchange.complete = True
-        if not exchange.keep_alive:
-            self._deaf = True
-
-    # What an exchange tells.
 
     def send(self, exchange: Exchange, data: bytes) -> None:
         """The whole answer to the current request."""
@@ -190,6 +144,7 @@ class Connection(asyncio.Protocol):
                 self.transport.resume_reading()
 
     def release(self, exchange: Exchange) -> None:
+        """The exchange is over: what it held is free."""
         self.crowd.let_go(exchange)
         self.application.leave(exchange)
 
@@ -197,14 +152,14 @@ class Connection(asyncio.Protocol):
 
     def hang_up(self) -> None:
         """End at once, whatever is going on."""
-        self._deaf = True
-        self.crowd.heads.pop(self, None)
-        self.crowd.bodies.pop(self, None)
+        self._forget_waiting()
         self.transport.abort()
 
     def give_up_head(self) -> None:
         """No complete head came in time."""
-        self._tell_and_close(HEAD_TOO_SLOW if self._in_head else None)
+        if self._receiver.in_head:
+            self._tell(HEAD_TOO_SLOW)
+        self._turn_away()
 
     def give_up_body(self) -> None:
         """The body does not arrive in time."""
@@ -218,9 +173,9 @@ class Connection(asyncio.Protocol):
 
     def end(self) -> None:
         """No more requests: end as soon as what has been received is answered."""
-        self._rest, self._deaf = b"", True
-        self._pipeline.clear()
-        if self._busy and self._current is not None:
+        self._deaf, self._rest = True, b""
+        self._receiver.pipeline.clear()
+        if self._current is not None and self._current.complete:
             self._current.keep_alive = False
         else:
             self.refuse(ENDING)
@@ -230,46 +185,41 @@ class Connection(asyncio.Protocol):
 
     @property
     def _busy(self) -> bool:
-        """Whether it is not the client whom we wait for."""
+        """Whether it is not the client whose turn it is to send."""
         return self._choked or (self._current is not None and self._current.complete)
 
     def _feed(self, data: bytes) -> None:
-        """Let the parser see what came, piece by piece. What comes after a request that is being answered has to wait."""
-        position, length = 0, len(data)
+        """Let the receiver see what came, piece by piece. What comes after a request that is being answered has to wait."""
+        receiver, position = self._receiver, 0
         self._feeding = True
-        while position < length and not self._deaf:
+        while position < len(data) and not self._deaf:
             if self._busy:
                 self._rest = data[position:]
                 self.transport.pause_reading()
                 break
-            known = self._receiving if self._in_head else None
-            size = PIECE if known is None else min(PIECE, MAX_HEAD - self._head)
-            piece = data[position : position + size] if length > size else data
-            position += size
             try:
-                self.parser.feed_data(piece)
-            except httptools.HttpParserUpgrade:
-                self._deaf = True
-            except httptools.HttpParserError as error:
-                self._stumble(error)
+                position = receiver.feed(data, position)
+            except NotHttp:
+                self._stumble()
                 break
-            if self._in_head:
-                self._head = len(piece) if known is not self._receiving else self._head + len(piece)
-                if self._head >= MAX_HEAD:
-                    self._tell_and_close(HEAD_TOO_LARGE)
-                    break
+            except HeadTooLarge:
+                self._tell(HEAD_TOO_LARGE)
+                self._turn_away()
+                break
+            self._deaf = receiver.over
             self._go_on()
         self._feeding = False
 
     def _go_on(self) -> None:
         """Take what is complete to the application, one after the other, until we have to wait for somebody."""
         self._going = True
+        pipeline = self._receiver.pipeline
         while True:
             exchange = self._current
             if exchange is None:
-                if not self._pipeline or self._choked:
+                if not pipeline or self._choked:
                     break
-                exchange = self._current = self._pipeline.popleft()
+                exchange = self._current = pipeline.popleft()
                 self._start(exchange)
             if not exchange.complete:
                 break
@@ -297,20 +247,9 @@ class Connection(asyncio.Protocol):
         elif b"expect" in exchange.headers and not exchange.complete:
             self.transport.write(CONTINUE)
 
-    def _discard(self, size: int) -> None:
-        self._discarded += size
-        if self._discarded > MAX_DISCARDED:
-            self.hang_up()
-
-    def _check_size(self, exchange: Exchange, more: int) -> None:
-        if exchange.size > MAX_BODY:
-            self.application.refuse(exchange, BODY_TOO_LARGE)
-        elif not self.crowd.hold(exchange, more):
-            self.application.refuse(exchange, CROWDED)
-
     def _wait(self) -> None:
         """Let the crowd know what we wait for."""
-        heads, bodies, current = self.crowd.heads, self.crowd.bodies, self._current
+        heads, bodies, current, receiver = self.crowd.heads, self.crowd.bodies, self._current, self._receiver
         if current is not None and not current.complete:
             heads.pop(self, None)
             bodies[self] = current
@@ -319,23 +258,32 @@ class Connection(asyncio.Protocol):
         if current is not None or self._deaf:
             heads.pop(self, None)
             self._awaited = None
-        elif not self._in_head:
+        elif not receiver.in_head:
+            heads.pop(self, None)  # so that it is the last of them
             heads[self] = time.monotonic() + IDLE_SECONDS
             self._awaited = None
-        elif self._awaited is not self._receiving:
-            self._awaited = self._receiving
+        elif self._awaited is not receiver.receiving:
+            self._awaited = receiver.receiving
             heads.pop(self, None)
             heads[self] = time.monotonic() + HEAD_SECONDS
 
-    def _stumble(self, error: httptools.HttpParserError) -> None:
-        """The parser found what is not HTTP, or we made a mistake in one of its callbacks."""
-        if isinstance(error, httptools.HttpParserCallbackError):
-            unforeseen(error.__context__)
-        if self._current is None and not self._pipeline:
-            if not self._deaf:
-                self._tell_and_close(NOT_HTTP)
+    def _check_size(self, exchange: Exchange, more: int) -> None:
+        if exchange.size > MAX_BODY:
+            self.application.refuse(exchange, BODY_TOO_LARGE)
+        elif not self.crowd.hold(exchange, more):
+            self.application.refuse(exchange, CROWDED)
+
+    def _discard(self, size: int) -> None:
+        self._discarded += size
+        if self._discarded > MAX_DISCARDED:
+            self.hang_up()
+
+    def _stumble(self) -> None:
+        """What came is not HTTP. What came before it is answered, and then it ends."""
+        if self._current is None and not self._receiver.pipeline:
+            self._tell(NOT_HTTP)
+            self._turn_away()
             return
-        # What came before is answered, and then it ends.
         self._deaf = True
         self._go_on()
         if self._current is not None and self._current.complete:
@@ -344,31 +292,30 @@ class Connection(asyncio.Protocol):
             self.refuse(NOT_HTTP_BODY)
             self._turn_away()
 
-    def _tell_and_close(self, content: Problem | None) -> None:
+    def _tell(self, content: Problem) -> None:
         """Answer what never became a request."""
-        if content is not None:
-            self.application.wire.observe(content.status, 0.0)
-            body = msgspec.json.encode(content)
-            head = b"%bcontent-type: %b\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
-            self.transport.write(head % (STATUS_LINES[content.status], MEDIA_TYPE, len(body)) + body)
-        self._turn_away()
+        self.application.wire.observe(content.status, 0.0)
+        body = msgspec.json.encode(content)
+        head = b"%bcontent-type: %b\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
+        self.transport.write(head % (STATUS_LINES[content.status], MEDIA_TYPE, len(body)) + body)
 
     def _turn_away(self) -> None:
-        """End in the middle of a request. To close while data is on its way would take from the client what it was told just now."""
-        if self._receiving is None or not self.transport.can_write_eof():
+        """End, perhaps in the middle of a request: to close while data is on its way would take from the client what it was told."""
+        if self._receiver.receiving is None or not self.transport.can_write_eof():
             self._close()
             return
-        self._deaf, self._rest = True, b""
-        self.crowd.heads.pop(self, None)
-        self.crowd.bodies.pop(self, None)
+        self._forget_waiting()
         self.crowd.unread[self] = time.monotonic() + LINGER_SECONDS
         self.transport.write_eof()
 
     def _close(self) -> None:
         """End when everything has been sent, or when the client does not read it."""
-        self._deaf, self._rest = True, b""
-        self.crowd.heads.pop(self, None)
-        self.crowd.bodies.pop(self, None)
+        self._forget_waiting()
         if not self.transport.is_closing():
             self.crowd.unread[self] = time.monotonic() + READ_SECONDS
             self.transport.close()
+
+    def _forget_waiting(self) -> None:
+        self._deaf, self._rest = True, b""
+        self.crowd.heads.pop(self, None)
+        self.crowd.bodies.pop(self, None)

@@ -22,6 +22,9 @@ STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".enc
 class Line(Protocol):
     """What an exchange needs of the connection it came by."""
 
+    def receive(self, exchange: "Exchange", body: bytes) -> None:
+        """A part of the body."""
+
     def send(self, exchange: "Exchange", data: bytes) -> None:
         """The whole answer."""
 

@@ -5,9 +5,10 @@ away when others need the place. So a handshake is a member of the crowd, like a
 """
 
 import asyncio
+import contextlib
 import ssl
 from pathlib import Path
-from socket import socket
+from socket import SHUT_RDWR, socket
 
 from albatross.core.errors import InvalidInput
 from albatross.service.api.errors import Refused
@@ -69,9 +70,10 @@ class Handshake:
             self._crowd.leave(self)
 
     def hang_up(self) -> None:
+        """End it as the client would: a handshake that is cancelled waits for the farewell of one who never said a word."""
         self._crowd.leave(self)
-        if self._task is not None:
-            self._task.cancel()
+        with contextlib.suppress(OSError):
+            self._client.shutdown(SHUT_RDWR)
 
     give_up_head = give_up_body = end = hang_up
 

@@ -28,7 +28,7 @@ app.command("albatross.cli.study:study", name="study", help="Many trials from on
 app.command("albatross.cli.data:data", name="data", help="The rating data sets: list, fetch, path.")
 app.command("albatross.cli.listing:show", name="list", help="Print the policies and the data sets, with their parameters.")
 app.command("albatross.cli.serve:serve", name="serve", help="Serve a folder over HTTP: recommend, rate, learn at once.")
-app.command("albatross.cli.keys:keys", name="keys", help="Who may ask a service what: create, list, revoke.")
+app.command("albatross.cli.keys:keys", name="keys", help="Who may ask a service what: create, list, rotate, revoke.")
 app.command("albatross.cli.importing:import_ratings", name="import", help="Bring ratings of the past into a folder of the service.")
 app.command("albatross.cli.export:export", name="export", help="Write the events of a folder to a file, as JSONL or Parquet.")
 app.command("albatross.cli.verify:verify", name="verify", help="Rebuild the model of a folder from its log alone, bit for bit.")

@@ -123,6 +123,13 @@ class DiskFull(Refused):
     code = "disk-full"
 
 
+class NotWritten(Refused):
+    """A snapshot or a backup could not be written. The log is not touched by that."""
+
+    status = 507
+    code = "not-written"
+
+
 class NoMemory(Refused):
     """The model would outgrow the memory of the machine."""
 
@@ -157,6 +164,7 @@ BY_CODE: dict[str, type[Refused]] = {
         NotReady,
         StorageFailed,
         DiskFull,
+        NotWritten,
         NoMemory,
     )
 }

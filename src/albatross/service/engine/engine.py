@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar
 
 from albatross.core.errors import InvalidInput
 from albatross.service.api.answers import Answer, BackupTaken, Forgotten, Phase, Readiness, SnapshotTaken
-from albatross.service.api.errors import EventInFlight, NotReady, Overloaded, Refused, StorageFailed, UnknownUser
+from albatross.service.api.errors import EventInFlight, NotReady, NotWritten, Overloaded, Refused, StorageFailed, UnknownUser
 from albatross.service.api.requests import ForgetUser, Request, TakeBackup, TakeSnapshot
 from albatross.service.api.values import check_id
 from albatross.service.engine import snapshots
@@ -40,6 +40,8 @@ MOST_AT_ONCE = 256
 """Requests committed together, at most: the first of them should not wait long for the last."""
 PATIENCE = 0.1
 """Seconds the oldest request may have waited; where it has waited longer, new ones from the network are refused."""
+PACE_SHARE = 0.1
+"""What the last group counts for in the time that a request is said to take."""
 FLUSH_SECONDS = 0.5
 """With relaxed durability, between two synchronisations: with the time they take, a power failure costs a second at most."""
 
@@ -95,6 +97,8 @@ class Engine:
         self._changed = threading.Condition()
         self._queue: deque[Ticket] = deque()
         self._flying: set[str] = set()
+        self._pace = 0.0
+        """Seconds a request has taken of late."""
         self._phase: Phase = "opening"
         self._failure: BaseException | None = None
         self._done, self._total = 0, self._store.head.seq
@@ -127,7 +131,9 @@ class Engine:
 
     @property
     def congested(self) -> bool:
-        """Whether more is asked than can be answered soon; never waits."""
+        """Whether more is asked than can be answered soon, by how long the oldest has waited and how long the last would; never waits."""
+        if len(self._queue) * self._pace > PATIENCE:
+            return True
         try:
             return time.monotonic() - self._queue[0].since > PATIENCE
         except IndexError:
@@ -298,8 +304,10 @@ class Engine:
                 group = Group(
                     Engaged(self._model, self._store, self.options.durability, self._incarnation, self._known_state, self._handles)
                 )
+                began = time.monotonic()
                 group.run(present)
                 self._handles = group.handles
+                self._pace += PACE_SHARE * ((time.monotonic() - began) / len(present) - self._pace)
         except BaseException as error:
             for ticket in present:
                 if ticket.answer is None and ticket.error is None:
@@ -328,7 +336,7 @@ class Engine:
                 return
         except StorageFailed:
             raise
-        except (Refused, OSError) as refusal:
+        except Refused as refusal:
             ticket.error = refusal
         tell_all([ticket])
 
@@ -357,8 +365,10 @@ class Engine:
             try:
                 path, head = keep_backup(self.folder)
                 ticket.answer = BackupTaken(head.seq, head.chain.hex(), str(path))
-            except (InvalidInput, OSError) as error:
+            except InvalidInput as error:
                 ticket.error = error
+            except OSError as error:
+                ticket.error = NotWritten(f"the backup could not be written: {error.strerror or error}")
             tell_all([ticket])
 
         self._copier = threading.Thread(target=copy, name="albatross-backup")
@@ -380,7 +390,7 @@ class Engine:
         except OSError as error:  # the log has it all: a snapshot saves time, no more
             self._complain(f"no snapshot could be written at event {taken.head.seq}: {error}")
             if ticket is not None:
-                ticket.error = error
+                ticket.error = NotWritten(f"the snapshot could not be written: {error.strerror or error}")
         else:
             self._snapshot_seq = manifest.seq
             self._known_state = (manifest.seq, manifest.state_id)

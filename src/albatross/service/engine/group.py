@@ -245,8 +245,7 @@ class Group:
         return found[0]
 
     def feedback(self, request: Feedback) -> Callable[[], Accepted]:
-        check_id("event_id", request.event_id)
-        check_rating(request.rating, self.model.genesis.scale)
+        _check_feedback(request, self.model.genesis.scale)
         handle, rating = event_handle(request.event_id), float(request.rating)
         content = content_of(RatingContent(request.event_id, rating, request.decision_id, request.user, request.item))
         fresh = handle in self._fresh
@@ -272,10 +271,8 @@ class Group:
 
     def _rated(self, request: Feedback, rating: float) -> Rated:
         if request.decision_id is None:
-            if request.user is None or request.item is None:
-                raise BadValue("a rating needs a decision_id, or a user and an item")
-            check_id("user", request.user)
-            check_id("item", request.item)
+            assert request.user is not None  # as `_check_feedback` saw
+            assert request.item is not None
             return Rated(self.now, request.event_id, request.user, request.item, rating, None, None, None)
         seq, decision = self._find_decision(request.decision_id)
         if request.user is not None and request.user != decision.user:
@@ -382,6 +379,17 @@ class Group:
 
     def series(self, request: AskSeries) -> Callable[[], Series]:
         return self.model.series.series
+
+
+def _check_feedback(request: Feedback, scale: tuple[float, float]) -> None:
+    """Refuse what no log could make right."""
+    check_id("event_id", request.event_id)
+    check_rating(request.rating, scale)
+    if request.decision_id is None and (request.user is None or request.item is None):
+        raise BadValue("a rating needs a decision_id, or a user and an item")
+    for name, value in (("user", request.user), ("item", request.item)):
+        if value is not None:
+            check_id(name, value)
 
 
 READING = (ViewUser, AskVersion, AskSeries)

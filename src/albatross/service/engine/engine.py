@@ -40,6 +40,8 @@ MOST_AT_ONCE = 256
 """Requests committed together, at most: the first of them should not wait long for the last."""
 PATIENCE = 0.1
 """Seconds the oldest request may have waited; where it has waited longer, new ones from the network are refused."""
+GATHER_SECONDS = 0.001
+"""How long those are waited for, at most, who are expected to ask again."""
 PACE_SHARE = 0.1
 """What the last group counts for in the time that a request is said to take."""
 FLUSH_SECONDS = 0.5
@@ -97,6 +99,10 @@ class Engine:
         self._changed = threading.Condition()
         self._queue: deque[Ticket] = deque()
         self._flying: set[str] = set()
+        self._awaited = 1
+        """So many requests are worth waking the owner thread for."""
+        self._expected = 0
+        """Requests that will soon wait, if everybody who was answered asks again: a commit for all of them costs little more than one."""
         self._pace = 0.0
         """Seconds a request has taken of late."""
         self._phase: Phase = "opening"
@@ -165,7 +171,8 @@ class Engine:
                     continue
                 ticket.since = now
                 self._queue.append(ticket)
-            self._changed.notify()
+            if len(self._queue) >= self._awaited:
+                self._changed.notify()
         return refused
 
     def _check_place(self, ticket: Ticket) -> None:
@@ -281,6 +288,10 @@ class Engine:
         patience = None if self.options.durability == "commit" else FLUSH_SECONDS
         with self._changed:
             self._changed.wait_for(lambda: self._queue or self._phase == "draining", patience)
+            if len(self._queue) < self._expected and self._phase != "draining":
+                self._awaited = self._expected
+                self._changed.wait(GATHER_SECONDS)
+                self._awaited = 1
             if not self._queue and self._phase == "draining":
                 return None
             taken: list[Ticket] = []
@@ -320,6 +331,7 @@ class Engine:
                     self._flying.difference_update(ticket.event_ids)
             if not alone:
                 tell_all(present)
+        self._expected = min(len(present) + len(self._queue), MOST_AT_ONCE)
         self._keep_up()
 
     def _serve_alone(self, ticket: Ticket) -> None:

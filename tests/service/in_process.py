@@ -25,6 +25,7 @@ class Obedient:
     def __init__(self) -> None:
         self.readiness = Readiness(True, "ready", 1, 1, 0)
         self.congested = False
+        self.capacity = 1_000_000
         self.asked: list[Request[Any]] = []
         self.refuse: Callable[[Request[Any]], Exception | None] = lambda _: None
         self.held: list[Ticket] | None = None

@@ -61,16 +61,9 @@ class Cutting:
             raise self.error
 
     def execute(self, statement: str, *arguments: Any) -> Any:
-        if statement.startswith(("BEGIN", "COMMIT", "UPDATE")):
+        if statement.startswith(("BEGIN", "INSERT", "UPDATE", "COMMIT")):
             self._count()
         return self.connection.execute(statement, *arguments)
-
-    def executemany(self, statement: str, rows: Any) -> Any:
-        listed = list(rows)
-        for at, row in enumerate(listed):
-            if at in (0, len(listed) // 2, len(listed) - 1):
-                self._count()
-            self.connection.execute(statement, row)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.connection, name)

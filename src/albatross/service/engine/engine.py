@@ -38,7 +38,7 @@ from albatross.service.storage.store import DamagedLog, Row, Store
 
 MOST_AT_ONCE = 256
 """Requests committed together, at most: the first of them should not wait long for the last."""
-PATIENCE = 0.1
+PATIENCE = 0.05
 """Seconds the oldest request may have waited; where it has waited longer, new ones from the network are refused."""
 GATHER_SECONDS = 0.001
 """How long those are waited for, at most, who are expected to ask again."""
@@ -137,13 +137,16 @@ class Engine:
 
     @property
     def congested(self) -> bool:
-        """Whether more is asked than can be answered soon, by how long the oldest has waited and how long the last would; never waits."""
-        if len(self._queue) * self._pace > PATIENCE:
-            return True
+        """Whether the oldest request has waited too long; never waits."""
         try:
             return time.monotonic() - self._queue[0].since > PATIENCE
         except IndexError:
             return False
+
+    @property
+    def capacity(self) -> int:
+        """How many requests can be answered before the last of them has waited too long; never waits."""
+        return self.options.queue if self._pace * self.options.queue <= PATIENCE else int(PATIENCE / self._pace)
 
     def wait_ready(self, timeout: float | None = None) -> None:
         """Wait until the log has been replayed. Raises what went wrong, or `NotReady` when the time is over."""

@@ -64,7 +64,7 @@ from albatross.service.storage.events import (
 )
 from albatross.service.storage.migration import ANSWERED
 from albatross.service.storage.reading import Sum, summed
-from albatross.service.storage.store import Row, Store
+from albatross.service.storage.store import Found, Row, Store
 
 Finish = Callable[[], Answer]
 """Gives the answer, once the group is on disk and folded."""
@@ -103,11 +103,14 @@ class Group:
         self._late: list[tuple[Rated, Handles]] = []
         self._seqs: list[int] = []
         """Of the ratings, once they are known."""
+        self._kept: dict[bytes, Found] = {}
+        """What the log has of the handles that are asked for."""
         self._fresh: dict[bytes, tuple[int, bytes]] = {}
         """Handles of this group: the number of the early event, or the place of the rating, and the content."""
 
     def run(self, tickets: Sequence[Ticket]) -> None:
         """Settle all. Raises `StorageFailed` where the disk did not keep the commit, having told everybody."""
+        self._kept = self.store.find_all([handle for ticket in tickets for handle in _asked(ticket.request)])
         writing: list[tuple[Ticket, Finish]] = []
         reading: list[tuple[Ticket, Finish]] = []
         for ticket in tickets:
@@ -237,7 +240,7 @@ class Group:
 
     def _known(self, handle: bytes, content: bytes, what: str) -> int | None:
         """The number kept for a handle, if it is known; refuses another content under the same handle."""
-        found = self._fresh.get(handle) or self.store.find(handle)
+        found = self._fresh.get(handle) or self._kept.get(handle)
         if found is None:
             return None
         if found[1] and found[1] != content:
@@ -379,6 +382,27 @@ class Group:
 
     def series(self, request: AskSeries) -> Callable[[], Series]:
         return self.model.series.series
+
+
+def _asked(request: Request[Any]) -> list[bytes]:
+    """The handles by which a request may be known already."""
+    if isinstance(request, Feedback):
+        events: Sequence[Feedback] = (request,)
+    elif isinstance(request, FeedbackBatch):
+        events = request.events
+    else:
+        name = request.request_id if isinstance(request, Recommend) else None
+        return [] if name is None or not _is_text(name) else [request_handle(name)]
+    return [event_handle(event.event_id) for event in events if _is_text(event.event_id)]
+
+
+def _is_text(name: str) -> bool:
+    """Whether UTF-8 can hold it; what is not is refused when its turn comes."""
+    try:
+        name.encode()
+    except (AttributeError, UnicodeEncodeError):
+        return False
+    return True
 
 
 def _check_feedback(request: Feedback, scale: tuple[float, float]) -> None:

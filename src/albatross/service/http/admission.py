@@ -76,7 +76,7 @@ class Admission:
 
     def check_load(self) -> None:
         """Refuse while more is asked than can be answered: before a body is read, as reading it would only make it worse."""
-        if self.engine.congested:
+        if self.engine.congested or self.in_flight > self.engine.capacity:
             raise Overloaded(f"more is asked than can be answered; try again in {Overloaded.retry_after} s")
         if self.in_flight >= self.places:
             raise Overloaded(f"{self.places} requests are being answered already; try again in {Overloaded.retry_after} s")

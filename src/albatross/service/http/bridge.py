@@ -26,6 +26,9 @@ class Asked(Protocol):
     @property
     def congested(self) -> bool: ...
 
+    @property
+    def capacity(self) -> int: ...
+
     def put(self, tickets: Sequence[Ticket]) -> list[Ticket]: ...
 
 

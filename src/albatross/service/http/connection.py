@@ -22,6 +22,9 @@ MAX_BODY = 2**20
 MAX_DISCARDED = 2**24
 """Bytes of a body that was refused already and is still being sent: who is answered in the middle often does not listen before the end."""
 
+SHED_SECONDS = 0.1
+"""How long a client is not heard that was refused because there was too much to do: to refuse takes time, too."""
+
 NOT_HTTP = problem(400, "not-http", "the request is not HTTP as its specification has it")
 HEAD_TOO_LARGE = problem(431, "head-too-large", f"the request line and the headers have more than {MAX_HEAD} bytes; accepted: up to that")
 HEAD_TOO_SLOW = of_error(TooSlow(f"the request line and the headers did not arrive within {HEAD_SECONDS:g} s"))
@@ -66,6 +69,8 @@ class Connection(asyncio.Protocol):
         self._rest = b""
         """What was sent before it could be looked at."""
         self._feeding = self._going = self._choked = False
+        self._resting = False
+        """Whether it was told to come later, and is not heard before."""
         self._deaf = False
         """Whether nothing more is heard."""
 
@@ -120,6 +125,14 @@ class Connection(asyncio.Protocol):
         """The whole answer to the current request."""
         if exchange is self._current:  # or the client is gone
             self.transport.write(data)
+            if exchange.shed:
+                self._resting = True
+                asyncio.get_running_loop().call_later(SHED_SECONDS, self._rested)
+            self.proceed()
+
+    def _rested(self) -> None:
+        self._resting = False
+        if not self._deaf:
             self.proceed()
 
     def write(self, exchange: Exchange, data: bytes) -> None:
@@ -186,7 +199,7 @@ class Connection(asyncio.Protocol):
     @property
     def _busy(self) -> bool:
         """Whether it is not the client whose turn it is to send."""
-        return self._choked or (self._current is not None and self._current.complete)
+        return self._choked or self._resting or (self._current is not None and self._current.complete)
 
     def _feed(self, data: bytes) -> None:
         """Let the receiver see what came, piece by piece. What comes after a request that is being answered has to wait."""
@@ -217,7 +230,7 @@ class Connection(asyncio.Protocol):
         while True:
             exchange = self._current
             if exchange is None:
-                if not pipeline or self._choked:
+                if not pipeline or self._choked or self._resting:
                     break
                 exchange = self._current = pipeline.popleft()
                 self._start(exchange)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol
 
+from albatross.service.api.errors import Overloaded
 from albatross.service.http.metrics import Meter
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class Exchange:
         "on_end",
         "placed",
         "served",
+        "shed",
         "size",
         "url",
     )
@@ -87,6 +89,8 @@ class Exchange:
         self.placed = False
         """Whether it has a place among those that are worked on."""
         self.answered = False
+        self.shed = False
+        """Whether it was refused because there was too much to do."""
         self.cors = b""
         """Header lines for the page of another origin that sent this."""
         self.served: Served | None = None
@@ -107,6 +111,7 @@ class Exchange:
         if self.answered:
             return
         self.answered = True
+        self.shed = status == Overloaded.status
         data = b"%bcontent-type: %b\r\n%b%b%bcontent-length: %d\r\n\r\n%b" % (
             STATUS_LINES[status],
             kind,

@@ -1,10 +1,12 @@
 """The log in one SQLite file, in WAL mode: one writer, and readers who see it as it was when they began."""
 
 import contextlib
+import itertools
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from albatross.core.errors import InvalidInput
 from albatross.core.files import sync_folder
@@ -16,6 +18,10 @@ from albatross.service.storage.store import NO_CHAIN, SALT, DamagedLog, Found, R
 
 CHUNK = 10_000
 """Rows read at a time."""
+ROWS_AT_ONCE = (64, 16, 4, 1)
+"""Rows that one statement inserts, by turns: few sizes, so that SQLite need not prepare the statement anew."""
+HANDLES_AT_ONCE = 256
+"""Handles that one statement looks for."""
 JOURNAL_BYTES = 1 << 22
 """Length of SQLite's journal from which on it is brought into the main file."""
 
@@ -63,6 +69,18 @@ class LogReader:
     def find(self, handle: bytes) -> Found | None:
         found = self._connection.execute("SELECT seq, content FROM handles WHERE handle = ?", (handle,)).fetchone()
         return Found(*found) if found is not None else None
+
+    def find_all(self, handles: Sequence[bytes]) -> dict[bytes, Found]:
+        known: dict[bytes, Found] = {}
+        for start in range(0, len(handles), HANDLES_AT_ONCE):
+            wanted = handles[start : start + HANDLES_AT_ONCE]
+            # Of fewer, the first is looked for again: one statement serves all.
+            size = next(size for size in (1, 4, 16, 64, HANDLES_AT_ONCE) if size >= len(wanted))
+            question = f"SELECT handle, seq, content FROM handles WHERE handle IN ({', '.join('?' * size)})"
+            padded = [*wanted, *[wanted[0]] * (size - len(wanted))]
+            for handle, seq, content in self._connection.execute(question, padded).fetchall():
+                known[handle] = Found(seq, content)
+        return known
 
     def body(self, seq: int) -> bytes | None:
         try:
@@ -174,8 +192,8 @@ class SQLiteLog(LogReader):
         connection = self._connection
         try:
             connection.execute("BEGIN IMMEDIATE")
-            connection.executemany("INSERT INTO log VALUES (?, ?, ?, ?)", written)
-            connection.executemany("INSERT INTO handles VALUES (?, ?, ?)", handles)
+            _insert(connection, "log", 4, written)
+            _insert(connection, "handles", 3, handles)
             for seq, gone in erased:
                 connection.execute("UPDATE log SET body = NULL WHERE seq = ?", (seq,))
                 connection.executemany("UPDATE handles SET content = x'' WHERE handle = ?", [(handle,) for handle in gone])
@@ -214,6 +232,17 @@ class SQLiteLog(LogReader):
     def close(self) -> None:
         self._connection.close()
         self._mark.close()
+
+
+def _insert(connection: sqlite3.Connection, table: str, columns: int, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Insert rows, many by one statement: each statement gives the other threads of Python a chance to make us wait."""
+    position = 0
+    for size in ROWS_AT_ONCE:
+        while len(rows) - position >= size:
+            one = f"({', '.join('?' * columns)})"
+            values = list(itertools.chain.from_iterable(rows[position : position + size]))
+            connection.execute(f"INSERT INTO {table} VALUES {', '.join([one] * size)}", values)
+            position += size
 
 
 def create_log(folder: Path, rows: Iterable[Sequence[Row]], name: str = LOG) -> Head:

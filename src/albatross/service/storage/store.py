@@ -44,6 +44,9 @@ class ReadableLog(Protocol):
     def find(self, handle: bytes) -> Found | None:
         """The row with this handle."""
 
+    def find_all(self, handles: Sequence[bytes]) -> dict[bytes, Found]:
+        """The rows with these handles, by handle; in one question."""
+
     def body(self, seq: int) -> bytes | None:
         """The body of a row; none where there is no such row, or it was erased."""
 

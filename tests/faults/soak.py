@@ -203,8 +203,8 @@ async def watch(target: Target, story: Story) -> None:
         await asyncio.sleep(1.0)
 
 
-async def soak(folder: Path, seconds: float, form: str = "json") -> tuple[Story, Target]:
-    """Let everybody loose for so long."""
+async def soak(folder: Path, seconds: float, form: str = "json", linger: float = 40.0) -> tuple[Story, Target]:
+    """Let everybody loose for so long. `linger`: seconds in which the slow ones may end by themselves."""
     story = Story()
     async with Target(folder, form) as target:
         tasks = [asyncio.create_task(be_honest(target, story, number)) for number in range(HONEST)]
@@ -215,9 +215,10 @@ async def soak(folder: Path, seconds: float, form: str = "json") -> tuple[Story,
         tasks.append(asyncio.create_task(watch(target, story)))
         await asyncio.sleep(seconds)
         story.ending = True
-        _, pending = await asyncio.wait(tasks, timeout=40.0)
+        _, pending = await asyncio.wait(tasks, timeout=linger)
         for task in pending:
             task.cancel()
+        await asyncio.gather(*pending, return_exceptions=True)
         for task in tasks:
             if task.done() and not task.cancelled() and task.exception() is not None:
                 raise task.exception() or RuntimeError

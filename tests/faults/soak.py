@@ -157,7 +157,7 @@ def attacks() -> dict[str, Attack]:
     def batch() -> bytes:
         start = 7_000 * next(batches)
         events = (
-            {"event_id": f"hostile-event-{start + at}", "user": f"hostile-user-{start + at}", "item": f"hostile-item-{at}", "rating": 3}
+            {"event_id": f"hostile-event-{start + at}", "user": f"hostile-user-{at}", "item": f"hostile-item-{at}", "rating": 3}
             for at in range(7_000)
         )
         return b"\n".join(json.dumps(event).encode() for event in events)

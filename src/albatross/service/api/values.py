@@ -1,6 +1,5 @@
 """What ids and ratings may be, and how much one request may ask for. The types say the same in OpenAPI."""
 
-import math
 import re
 from typing import Annotated, Literal
 
@@ -32,6 +31,8 @@ Seen = Literal["rated", "pending", "none"]
 
 def check_id(name: str, value: str) -> None:
     """Refuse what cannot name anything: empty, over-long, with control characters, or not text that UTF-8 can hold."""
+    if not isinstance(value, str):
+        raise BadValue(f"{name} is {value!r}; accepted: text")
     if not 1 <= len(value) <= LONGEST_ID:
         raise BadValue(f"{name} has {len(value)} characters; accepted: 1 to {LONGEST_ID}")
     if CONTROL.search(value):
@@ -45,7 +46,7 @@ def check_id(name: str, value: str) -> None:
 
 def check_rating(rating: float, scale: tuple[float, float]) -> None:
     low, high = scale
-    if isinstance(rating, bool) or not isinstance(rating, int | float) or not math.isfinite(rating) or not low <= rating <= high:
+    if isinstance(rating, bool) or not isinstance(rating, int | float) or not low <= rating <= high:  # which no NaN is
         raise BadValue(f"rating is {rating!r}; accepted: a number from {low:g} to {high:g}")
 
 

@@ -77,11 +77,11 @@ class Verbs(ABC):
     ) -> Accepted:
         """The rating of a decision, or of its id; of several items, say which. Send it as often as you like with the same event_id."""
         name = decision.decision_id if isinstance(decision, Decision) else _text("decision", decision)
-        return self.ask(Feedback(event_id or secrets.token_hex(16), rating, name, user, item))
+        return self.ask(Feedback(_fresh(event_id), rating, name, user, item))
 
     def rate_item(self, user: str, item: str, rating: float, *, event_id: str | None = None) -> Accepted:
         """A rating without a decision: the user chose the item by themselves."""
-        return self.ask(Feedback(event_id or secrets.token_hex(16), rating, None, _text("user", user), _text("item", item)))
+        return self.ask(Feedback(_fresh(event_id), rating, None, _text("user", user), _text("item", item)))
 
     def upsert_item(self, item: str) -> ItemAccepted:
         """There is such an item, and it may be shown."""
@@ -124,6 +124,10 @@ class Verbs(ABC):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self.close()
+
+
+def _fresh(event_id: str | None) -> str:
+    return secrets.token_hex(16) if event_id is None else _text("event_id", event_id)
 
 
 def _text(name: str, value: Any) -> str:

@@ -145,7 +145,11 @@ def _reasons(view: Overlay, agent: Agent, user: str, pending: Items, placed: lis
 
 def _widths(place: Place, vector: NDArray[np.float64]) -> tuple[float, float]:
     """The width for an item, radius · |x|_V⁻¹, and the same after one more rating of it, with the present radius."""
-    square = max(float(vector @ np.linalg.solve(place.gram, vector)), 0.0)
+    try:
+        solved = np.linalg.solve(place.gram, vector)
+    except np.linalg.LinAlgError:  # ratings so large that the ridge is lost in them
+        solved = np.linalg.lstsq(place.gram, vector)[0]
+    square = max(float(vector @ solved), 0.0)
     return place.radius * math.sqrt(square), place.radius * math.sqrt(square / (1.0 + square))
 
 

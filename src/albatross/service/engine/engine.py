@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from albatross.core.errors import InvalidInput
+from albatross.kernels.catalogue import SEARCHED_FROM
 from albatross.service.api.answers import Answer, BackupTaken, Forgotten, Phase, Readiness, SnapshotTaken
 from albatross.service.api.errors import EventInFlight, NotReady, NotWritten, Overloaded, Refused, StorageFailed, UnknownUser
 from albatross.service.api.requests import ForgetUser, Request, TakeBackup, TakeSnapshot
@@ -28,13 +29,12 @@ from albatross.service.engine.tickets import Ticket, tell_all
 from albatross.service.engine.warming import warm
 from albatross.service.storage.backup import keep_backup
 from albatross.service.storage.events import Decided, Forget, Rated, encode, handles_of
-from albatross.service.storage.folder import LOG, FolderLock, make_folder, remove_new
+from albatross.service.storage.folder import LOG, FolderLock, check_begun, make_folder, remove_unfinished, tidy
 from albatross.service.storage.log import create_log
-from albatross.service.storage.mark import read_mark
 from albatross.service.storage.migration import open_log
 from albatross.service.storage.reading import read_events, read_genesis
 from albatross.service.storage.snapshots import remove_all
-from albatross.service.storage.store import DamagedLog, Row, Store
+from albatross.service.storage.store import Row, Store
 
 MOST_AT_ONCE = 256
 """Requests committed together, at most: the first of them should not wait long for the last."""
@@ -42,6 +42,8 @@ PATIENCE = 0.05
 """Seconds the oldest request may have waited; where it has waited longer, new ones from the network are refused."""
 GATHER_SECONDS = 0.001
 """How long those are waited for, at most, who are expected to ask again."""
+SLOWEST_PACE = 0.005
+"""Seconds a request is taken to last, at most: what happens once, such as compiling, says little of the next."""
 PACE_SHARE = 0.1
 """What the last group counts for in the time that a request is said to take."""
 FLUSH_SECONDS = 0.5
@@ -76,23 +78,21 @@ class Engine:
         """
         self.folder, self.options = Path(folder), options or Options()
         check_options(self.options)
-        new = make_folder(self.folder)
+        made = not self.folder.exists()
+        make_folder(self.folder)
+        self._lock = FolderLock(self.folder)
         try:
-            self._lock = FolderLock(self.folder)
+            self._store = self._open(open_store)
             try:
-                self._store = self._open(open_store)
-                try:
-                    self.genesis = read_genesis(self._store, str(self.folder))
-                    check_agrees(self.options, self.genesis, str(self.folder))
-                except BaseException:
-                    self._store.close()
-                    raise
+                self.genesis = read_genesis(self._store, str(self.folder))
+                check_agrees(self.options, self.genesis, str(self.folder))
             except BaseException:
-                self._lock.release()
+                self._store.close()
                 raise
         except BaseException:
-            if new:
-                remove_new(self.folder)
+            if made and not (self.folder / LOG).exists():  # nobody else can have begun it: we hold the lock
+                remove_unfinished(self.folder)
+            self._lock.release()
             raise
         self._process = os.getpid()
         self._on_failure, self._on_complaint = on_failure, on_complaint
@@ -114,6 +114,7 @@ class Engine:
         self._flushed, self._flush_due = 0, 0.0
         self._writer: threading.Thread | None = None
         self._copier: threading.Thread | None = None
+        self._warmer: threading.Thread | None = None
         self.complaints: list[str] = []
         """What went wrong and harms nobody: why snapshots were skipped, or could not be written."""
         self._owner = threading.Thread(target=self._own, name="albatross-engine", daemon=True)
@@ -121,12 +122,11 @@ class Engine:
 
     def _open(self, open_store: Callable[[Path, bool], Store]) -> Store:
         if not (self.folder / LOG).exists():
-            mark = read_mark(self.folder)
-            if mark is not None and mark.seq > 1:
-                raise DamagedLog(f"{self.folder} is damaged: there is no {LOG}, but events up to {mark.seq} were acknowledged")
+            check_begun(self.folder)
             genesis = new_genesis(self.options)
             Model(genesis)  # a policy that cannot be used is refused before anything is written
             create_log(self.folder, [[Row(encode(genesis))]])
+        tidy(self.folder)
         return open_store(self.folder, self.options.durability == "commit")
 
     @property
@@ -264,6 +264,8 @@ class Engine:
                 self._recover(self._opening_progress)
             except NotReady:
                 return
+            if self._model.agent.n_items >= SEARCHED_FROM:
+                warm(self.genesis, 2 * SEARCHED_FROM)
             self._enter("ready")
             while (taken := self._take()) is not None:
                 self._serve(taken)
@@ -321,7 +323,8 @@ class Engine:
                 began = time.monotonic()
                 group.run(present)
                 self._handles = group.handles
-                self._pace += PACE_SHARE * ((time.monotonic() - began) / len(present) - self._pace)
+                taken_by_one = (time.monotonic() - began) / sum(ticket.weight for ticket in present)
+                self._pace += PACE_SHARE * (min(taken_by_one, SLOWEST_PACE) - self._pace)
         except BaseException as error:
             for ticket in present:
                 if ticket.answer is None and ticket.error is None:
@@ -344,6 +347,8 @@ class Engine:
             if isinstance(request, ForgetUser):
                 ticket.answer = self._forget(request.user)
             elif isinstance(request, TakeSnapshot):
+                if self._writer is not None and self._writer.is_alive():
+                    raise EventInFlight("a snapshot is being written; accepted: one at a time")
                 self._begin_snapshot(ticket)
                 return
             else:
@@ -367,6 +372,8 @@ class Engine:
         self._join_writer()
         remove_all(self.folder)
         self._store.erase(erased, Row(encode(Forget(time.time(), [seq for seq, _ in erased]))))
+        for old in self.folder.glob("log.format-*.sqlite"):  # they have it all, too
+            old.unlink()
         self._enter("replaying")
         self._recover(self._progress)
         self._enter("ready")
@@ -382,8 +389,8 @@ class Engine:
                 ticket.answer = BackupTaken(head.seq, head.chain.hex(), str(path))
             except InvalidInput as error:
                 ticket.error = error
-            except OSError as error:
-                ticket.error = NotWritten(f"the backup could not be written: {error.strerror or error}")
+            except Exception as error:  # whatever it is, somebody waits for the answer
+                ticket.error = NotWritten(f"the backup could not be written: {error}")
             tell_all([ticket])
 
         self._copier = threading.Thread(target=copy, name="albatross-backup")
@@ -402,10 +409,10 @@ class Engine:
     def _write_snapshot(self, taken: snapshots.Capture, ticket: Ticket | None) -> None:
         try:
             path, manifest = snapshots.write(self.folder, taken)
-        except OSError as error:  # the log has it all: a snapshot saves time, no more
+        except Exception as error:  # the log has it all: a snapshot saves time, no more
             self._complain(f"no snapshot could be written at event {taken.head.seq}: {error}")
             if ticket is not None:
-                ticket.error = NotWritten(f"the snapshot could not be written: {error.strerror or error}")
+                ticket.error = NotWritten(f"the snapshot could not be written: {error}")
         else:
             self._snapshot_seq = manifest.seq
             self._known_state = (manifest.seq, manifest.state_id)
@@ -420,6 +427,7 @@ class Engine:
 
     def _keep_up(self) -> None:
         """What is to be done from time to time: a snapshot, and making relaxed commits durable."""
+        self._warm_ahead()
         every, head = self.options.snapshot_every, self._store.head.seq
         if every and head >= self._snapshot_due + every and (self._writer is None or not self._writer.is_alive()):
             self._begin_snapshot()
@@ -427,6 +435,12 @@ class Engine:
             self._store.flush()
             self._flushed = head
             self._flush_due = time.monotonic() + FLUSH_SECONDS
+
+    def _warm_ahead(self) -> None:
+        """Before a catalogue is so large that it is searched by other code, compile that, while the service goes on."""
+        if self._warmer is None and SEARCHED_FROM > self._model.agent.n_items >= SEARCHED_FROM // 2:
+            self._warmer = threading.Thread(target=warm, args=(self.genesis, 2 * SEARCHED_FROM), name="albatross-warming", daemon=True)
+            self._warmer.start()
 
     def _finish(self) -> None:
         self._join_writer()

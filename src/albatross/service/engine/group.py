@@ -186,11 +186,13 @@ class Group:
         fresh = self._fresh_candidates(request)
         if fresh and set(fresh) <= set(request.exclude):  # then they may leave nothing to show, and a refusal brings nothing into being
             eligible(self.view, request, self.view.waiting_for(request.user, self.head + len(self._early) + 1))
+        view = self.view.with_items(fresh) if fresh else self.view
+        seq = self.head + len(self._early) + len(fresh) + 1
+        event = decide(view, request, seq, self.head, self.now, self.engaged.incarnation)
+        self.view = view  # only now: a decision that fails leaves no items behind
         for name in fresh:
             self._put_early(Item(self.now, name))
-            self.view.offer(name)
-        event = decide(self.view, request, self.head + len(self._early) + 1, self.head, self.now, self.engaged.incarnation)
-        seq = self._put_early(event, handles)
+        self._put_early(event, handles)
         self.view.show(event.user, event.items, seq)
         for handle, content in handles:
             self._fresh[handle] = (seq, content)
@@ -327,7 +329,9 @@ class Group:
                 return self.feedback(event)
             except Refused as refusal:
                 told = Refusal(refusal.status, refusal.code, str(refusal))
-                return lambda: told
+            except Exception as error:  # a mistake of ours, which must not take the other ratings with it
+                told = Refusal(500, "failed", f"the service failed to look at this rating ({type(error).__name__})")
+            return lambda: told
 
         answers = [attempt(event) for event in request.events]
         return lambda: BatchAccepted([answer() for answer in answers])
@@ -411,7 +415,7 @@ def _check_feedback(request: Feedback, scale: tuple[float, float]) -> None:
     check_rating(request.rating, scale)
     if request.decision_id is None and (request.user is None or request.item is None):
         raise BadValue("a rating needs a decision_id, or a user and an item")
-    for name, value in (("user", request.user), ("item", request.item)):
+    for name, value in (("decision_id", request.decision_id), ("user", request.user), ("item", request.item)):
         if value is not None:
             check_id(name, value)
 

@@ -67,6 +67,12 @@ class Overlay:
             self._retired = self.retired - {number}
         self._shown = None
 
+    def with_items(self, items: Sequence[str]) -> "Overlay":
+        """The same with further items; this one stays as it is."""
+        other = copy.copy(self)
+        other.added, other._shown = Vocabulary([*self.added.names, *items]), None
+        return other
+
     def retire(self, number: int) -> None:
         self._retired = self.retired | {number}
         self._shown = None

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from albatross.service.api.answers import Answer
-from albatross.service.api.requests import Feedback, FeedbackBatch, Request
+from albatross.service.api.requests import Feedback, FeedbackBatch, Recommend, Request
 
 
 class Ticket:
@@ -24,7 +24,10 @@ class Ticket:
     @property
     def weight(self) -> int:
         """How many simple requests it is like."""
-        return len(self.request.events) if isinstance(self.request, FeedbackBatch) else 1
+        request = self.request
+        if isinstance(request, Recommend):
+            return max(1, request.n) + len(request.candidates or ()) // 1_000
+        return max(1, len(request.events)) if isinstance(request, FeedbackBatch) else 1
 
     @property
     def event_ids(self) -> Iterable[str]:

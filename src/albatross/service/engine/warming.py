@@ -1,20 +1,37 @@
 """Before the first request: compiled code is loaded, or compiled, so that nobody waits for it."""
 
+from contextlib import suppress
+from typing import cast
+
 from msgspec.structs import replace
 
+from albatross.core.errors import InvalidInput
+from albatross.service.api.errors import NoEligibleCandidate
 from albatross.service.api.requests import Recommend
-from albatross.service.engine.deciding import decide
+from albatross.service.api.values import Seen
+from albatross.service.engine.deciding import decide, view_user
+from albatross.service.engine.ledger import grown
 from albatross.service.engine.model import Model
 from albatross.service.engine.overlay import Overlay
 from albatross.service.storage.events import Genesis, Item, Rated
 
 
-def warm(genesis: Genesis) -> None:
-    """Live a short life with the same policy, on a model that is thrown away."""
+def warm(genesis: Genesis, n_items: int = 0) -> None:
+    """Live a short life with the same policy, on a model that is thrown away, with room for at least so many items."""
     items = genesis.items or ["first"]
     model = Model(replace(genesis, users=[]))
+    if n_items > model.agent.n_items:
+        try:
+            model.agent.grow(model.agent.n_users, n_items)
+        except InvalidInput:  # the policy cannot have so many
+            return
+        model.ledger = grown(model.ledger, model.agent.n_users, n_items)
     model.fold_all([2], [Item(0.0, items[0])])
-    for seq in (3, 4):  # the second time, the first waits for its rating
-        model.fold_all([seq], [decide(Overlay(model), Recommend("somebody"), seq, seq - 1, 0.0)])
+    for seq, seen in ((3, "none"), (4, "pending")):  # the second time, the first waits for its rating
+        request = Recommend("somebody", candidates=[items[0]], exclude_seen="none", explain=seq == 4)
+        model.fold_all([seq], [decide(Overlay(model), request, seq, seq - 1, 0.0)])
+        with suppress(NoEligibleCandidate):
+            decide(Overlay(model), Recommend("somebody", exclude_seen=cast(Seen, seen)), seq, seq - 1, 0.0)
     model.fold_all([5], [Rated(0.0, "rating", "somebody", items[0], genesis.scale[0], None, None, None)])
     model.learn()
+    view_user(model, "somebody", 1)

@@ -2,17 +2,20 @@
 
 import contextlib
 import os
+import re
 import shutil
 from pathlib import Path
 
 from albatross.core.errors import InvalidInput
 from albatross.core.files import sync_folder
-from albatross.service.storage.folder import BACKUPS, KEYS, LOG, make_folder, remove_new
+from albatross.service.storage.folder import BACKUPS, KEYS, LOG, make_folder, remove_unfinished
 from albatross.service.storage.log import LogReader
 from albatross.service.storage.mark import Head, write_mark
 from albatross.service.storage.migration import reading_log
 from albatross.service.storage.reading import Progress, check_log, nothing
 
+NAME = re.compile(r"(\d{6,})-event-\d+")
+"""What we call our own; anything else there is somebody's, and stays."""
 KEEP = 3
 """Backups below the folder itself to keep: the newest."""
 
@@ -44,7 +47,7 @@ def copy_folder(folder: Path, target: Path, progress: Progress = nothing) -> Hea
         sync_folder(unfinished)
         unfinished.rename(target)
     except BaseException:
-        remove_new(unfinished)
+        remove_unfinished(unfinished)
         raise
     sync_folder(target.parent)
     return head
@@ -54,9 +57,9 @@ def keep_backup(folder: Path) -> tuple[Path, Head]:
     """Take a backup below the folder itself, and remove all but the newest."""
     with reading_log(folder) as log:
         seq = log.head.seq
-    taken = sorted((folder / BACKUPS).glob("[0-9]*"))
-    number = int(taken[-1].name.partition("-")[0]) + 1 if taken else 1
-    target = folder / BACKUPS / f"{number:06d}-event-{seq}"
+    ours = {int(found[1]): path for path in (folder / BACKUPS).glob("*") if (found := NAME.fullmatch(path.name))}
+    taken = [ours[number] for number in sorted(ours)]
+    target = folder / BACKUPS / f"{max(ours, default=0) + 1:06d}-event-{seq}"
     head = copy_folder(folder, target)
     for old in [*taken, target][:-KEEP]:
         shutil.rmtree(old)

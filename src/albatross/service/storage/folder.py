@@ -8,21 +8,41 @@ from typing import IO
 
 from albatross.core.errors import InvalidInput
 from albatross.core.files import lock_file
+from albatross.service.storage.mark import MARK, read_mark
 
 LOG, LOCK, SNAPSHOTS, BACKUPS, KEYS = "log.sqlite", "lock", "snapshots", "backups", "keys.json"
 
 
-def make_folder(folder: Path) -> bool:
-    """Make a folder for its owner only, if there is none; returns whether there was none."""
-    if folder.is_dir():
-        return False
-    folder.mkdir(mode=0o700, parents=True)
-    return True
+def make_folder(folder: Path) -> None:
+    """Make a folder for its owner only, if there is none."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
-def remove_new(folder: Path) -> None:
-    """Take back a folder that was made for what could not be opened."""
+def remove_unfinished(folder: Path) -> None:
+    """Take back a folder that nobody else knows of yet."""
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def tidy(folder: Path) -> None:
+    """Remove what processes that were killed left half written. The caller has the folder for itself."""
+    for path in (*folder.glob(".*.partial"), *(folder / SNAPSHOTS).glob(".*.partial"), *folder.glob(f".{LOG}*.unfinished*")):
+        path.unlink(missing_ok=True)
+    for path in (folder / BACKUPS).glob(".*.unfinished"):
+        remove_unfinished(path)
+    for path in (folder / SNAPSHOTS).glob("*.npz"):
+        if not path.with_suffix(".json").exists():
+            path.unlink(missing_ok=True)
+
+
+def check_begun(folder: Path) -> None:
+    """Refuse to begin anew where there was a log."""
+    mark = read_mark(folder)
+    if (folder / MARK).exists() and (mark is None or mark.seq > 1):
+        known = "" if mark is None else f", but events up to {mark.seq} were acknowledged"
+        raise InvalidInput(f"{folder} is damaged: there is no {LOG}{known}; a backup may have it")
+    for rest in (f"{LOG}-wal", SNAPSHOTS):
+        if (folder / rest).exists():
+            raise InvalidInput(f"{folder} is damaged: there is no {LOG}, but there is {rest}; a backup may have it")
 
 
 class FolderLock:

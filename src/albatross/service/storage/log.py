@@ -10,7 +10,7 @@ from typing import Any
 
 from albatross.core.errors import InvalidInput
 from albatross.core.files import sync_folder
-from albatross.service.api.errors import DiskFull, StorageFailed
+from albatross.service.api.errors import DiskFull, NotWritten, StorageFailed
 from albatross.service.storage.events import FORMAT
 from albatross.service.storage.folder import LOG
 from albatross.service.storage.mark import Head, Mark, read_mark, write_mark
@@ -22,8 +22,10 @@ ROWS_AT_ONCE = (64, 16, 4, 1)
 """Rows that one statement inserts, by turns: few sizes, so that SQLite need not prepare the statement anew."""
 HANDLES_AT_ONCE = 256
 """Handles that one statement looks for."""
+PAGE = 4096
+"""Bytes that a row adds to the journal at least, about: a page of it."""
 JOURNAL_BYTES = 1 << 22
-"""Length of SQLite's journal from which on it is brought into the main file."""
+"""Bytes in SQLite's journal from which on it is brought into the main file."""
 
 UNREADABLE = (sqlite3.Error, UnicodeDecodeError, TypeError)
 """What damage looks like: to SQLite, to Python's reading of SQLite's complaint, and where a value is of another type than was written."""
@@ -67,8 +69,7 @@ class LogReader:
         return self._head
 
     def find(self, handle: bytes) -> Found | None:
-        found = self._connection.execute("SELECT seq, content FROM handles WHERE handle = ?", (handle,)).fetchone()
-        return Found(*found) if found is not None else None
+        return self.find_all([handle]).get(handle)
 
     def find_all(self, handles: Sequence[bytes]) -> dict[bytes, Found]:
         known: dict[bytes, Found] = {}
@@ -78,8 +79,11 @@ class LogReader:
             size = next(size for size in (1, 4, 16, 64, HANDLES_AT_ONCE) if size >= len(wanted))
             question = f"SELECT handle, seq, content FROM handles WHERE handle IN ({', '.join('?' * size)})"
             padded = [*wanted, *[wanted[0]] * (size - len(wanted))]
-            for handle, seq, content in self._connection.execute(question, padded).fetchall():
-                known[handle] = Found(seq, content)
+            try:
+                rows = self._connection.execute(question, padded).fetchall()
+            except UNREADABLE as error:
+                raise DamagedLog(f"{self.path} is damaged in its table of handles: {error}") from error
+            known.update((handle, Found(seq, content)) for handle, seq, content in rows)
         return known
 
     def body(self, seq: int) -> bytes | None:
@@ -139,9 +143,12 @@ class LogReader:
 
     def copy(self, target: Path) -> None:
         """Write the whole log, as it is seen here, to a new file that needs no journal."""
-        with contextlib.closing(sqlite3.connect(target, isolation_level=None)) as copy:
-            self._connection.backup(copy)
-            copy.execute("PRAGMA journal_mode = DELETE").fetchall()
+        try:
+            with contextlib.closing(sqlite3.connect(target, isolation_level=None)) as copy:
+                self._connection.backup(copy)
+                copy.execute("PRAGMA journal_mode = DELETE").fetchall()
+        except sqlite3.Error as error:
+            raise NotWritten(f"{target} could not be written ({error})") from error
 
     def close(self) -> None:
         self._connection.close()
@@ -154,6 +161,10 @@ class SQLiteLog(LogReader):
         self.path = folder / LOG
         self.durable = durable
         self._journal = str(self.path) + "-wal"
+        self._unsettled = 0
+        """About so many bytes are in the journal and not in the main file."""
+        self._erasing = True
+        """Whether what was erased may still be in the journal; of an earlier life, nobody knows."""
         # Before anything may be written: a refused folder stays as it is, journal included.
         with contextlib.closing(LogReader(self.path)) as found:
             check_mark(str(folder), read_mark(folder), found)
@@ -183,8 +194,8 @@ class SQLiteLog(LogReader):
         self._commit(rows, ())
 
     def erase(self, rows: Sequence[tuple[int, Sequence[bytes]]], tombstone: Row) -> None:
+        self._erasing = True  # until the old pages have left the journal, too
         self._commit([tombstone], rows)
-        self._checkpoint("TRUNCATE")  # the old pages leave the journal, too
 
     def _commit(self, rows: Sequence[Row], erased: Iterable[tuple[int, Sequence[bytes]]]) -> None:
         written = chained(self._head, rows)
@@ -196,7 +207,9 @@ class SQLiteLog(LogReader):
             _insert(connection, "handles", 3, handles)
             for seq, gone in erased:
                 connection.execute("UPDATE log SET body = NULL WHERE seq = ?", (seq,))
-                connection.executemany("UPDATE handles SET content = x'' WHERE handle = ?", [(handle,) for handle in gone])
+                # The first is that of an id, which must be recognised for ever; the others say what the event was.
+                connection.executemany("UPDATE handles SET content = x'' WHERE handle = ?", [(handle,) for handle in gone[:1]])
+                connection.executemany("DELETE FROM handles WHERE handle = ?", [(handle,) for handle in gone[1:]])
             connection.execute("COMMIT")
         except sqlite3.Error as error:
             self._undo()
@@ -206,8 +219,9 @@ class SQLiteLog(LogReader):
         self._head = Head(written[-1][0], written[-1][3])
         if self.durable:
             self._mark.set(self._head)
-        if os.stat(self._journal).st_size > JOURNAL_BYTES:  # noqa: PTH116 - after every commit, and a Path takes three times as long
-            self._checkpoint("PASSIVE")
+        self._unsettled += sum(PAGE + len(line[1] or b"") for line in written)
+        if self._erasing or self._unsettled > JOURNAL_BYTES:
+            self._checkpoint()
 
     def _undo(self) -> None:
         if self._connection.in_transaction:
@@ -216,17 +230,26 @@ class SQLiteLog(LogReader):
             except sqlite3.Error as error:
                 raise StorageFailed(f"{self.path} could not be written, nor the writing be undone ({error})") from error
 
-    def _checkpoint(self, kind: str) -> None:
-        """Bring the journal into the main file and synchronise that."""
+    def _checkpoint(self) -> None:
+        """Bring the journal into the main file and synchronise that. After an erasure the journal is emptied, once nobody reads it."""
         try:
-            self._connection.execute(f"PRAGMA wal_checkpoint({kind})").fetchall()
+            busy, _, _ = self._connection.execute(f"PRAGMA wal_checkpoint({'TRUNCATE' if self._erasing else 'PASSIVE'})").fetchone()
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorname", "") in FULL:
                 return  # the journal has it all, and grows until there is room
             raise StorageFailed(f"{self.path} could not be synchronised ({error}); nothing more is accepted until a restart") from error
+        self._unsettled = 0
+        self._erasing = self._erasing and bool(busy)
 
     def flush(self) -> None:
-        self._checkpoint("PASSIVE")
+        """The journal itself is synchronised: a checkpoint does so only as far as nobody reads it."""
+        try:
+            with open(self._journal, "rb+") as journal:  # noqa: PTH123 - it has the name that SQLite gave it
+                os.fsync(journal.fileno())
+        except FileNotFoundError:
+            self._checkpoint()
+        except OSError as error:
+            raise StorageFailed(f"{self.path} could not be synchronised ({error}); nothing more is accepted until a restart") from error
         self._mark.set(self._head)
 
     def close(self) -> None:
@@ -279,7 +302,9 @@ def format_of(path: Path) -> int:
             tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
         except UNREADABLE as error:
             raise _refusal(path, error) from error
-    return 1 if version == 0 and {"log", "keys"} <= tables else version
+    if version == 0 and not {"log", "keys"} <= tables:
+        raise DamagedLog(f"{path} is damaged: it is empty, or not a log of albatross")
+    return version or 1
 
 
 def check_format(path: Path, connection: sqlite3.Connection) -> None:

@@ -37,7 +37,9 @@ class Mark:
     def __init__(self, folder: Path) -> None:
         self.path = folder / MARK
         self._file = self.path.open("r+b", buffering=0)
-        self._slot = 0
+        slots = _slots(self.path.read_bytes())
+        self._slot = 1 if slots[1] is not None and (slots[0] is None or slots[1] > slots[0]) else 0
+        """The newer one: the next is written to the other."""
 
     def set(self, head: Head) -> None:
         """Write the head down. When this returns, it is on disk."""
@@ -59,13 +61,17 @@ def read_mark(folder: Path) -> Head | None:
         content = (folder / MARK).read_bytes()
     except OSError:
         return None
-    return max((head for head in map(_decoded, (content[:SLOT], content[SLOT:])) if head is not None), default=None)
+    return max((head for head in _slots(content) if head is not None), default=None)
 
 
 def write_mark(folder: Path, head: Head) -> None:
     """Put a new mark in the place of any other."""
     with whole_file(folder / MARK, 0o600) as partial:
         partial.write_bytes(_encoded(head).ljust(SLOT, b"\0") + bytes(SLOT))
+
+
+def _slots(content: bytes) -> tuple[Head | None, Head | None]:
+    return _decoded(content[:SLOT]), _decoded(content[SLOT:])
 
 
 def _encoded(head: Head) -> bytes:

@@ -86,6 +86,7 @@ def migrate(folder: Path) -> None:
         os.link(path, kept)
     except OSError:  # not every file system can
         shutil.copy2(path, kept)
+    kept.chmod(0o600)
     (folder / name).replace(path)
     shutil.rmtree(folder / SNAPSHOTS, ignore_errors=True)  # of the old chain
     sync_folder(folder)

@@ -62,6 +62,8 @@ def manifests(folder: Path) -> tuple[list[tuple[Path, Manifest]], list[str]]:
                 raise ValueError("its digest does not fit")
             manifest = Manifest(**json.loads(text))
             sound.append((path.with_suffix(".npz"), manifest._replace(handles=(manifest.handles[0], manifest.handles[1]))))
+        except FileNotFoundError:
+            continue  # a newer one has taken its place
         except (OSError, ValueError, TypeError) as error:
             complaints.append(f"{path} is damaged: {error}")
     return sound, complaints
@@ -84,7 +86,8 @@ def read(path: Path, manifest: Manifest) -> dict[str, NDArray[Any]]:
 def remove_all(folder: Path) -> None:
     """Remove every snapshot: after something was erased, none of them is true any more."""
     for path in (folder / SNAPSHOTS).glob("*"):
-        path.unlink()
+        if path.is_file():
+            path.unlink(missing_ok=True)
     if (folder / SNAPSHOTS).exists():
         sync_folder(folder / SNAPSHOTS)
 

@@ -67,7 +67,7 @@ class Store(ReadableLog, Protocol):
         """Write rows behind the head, all or none. When this returns they are durable."""
 
     def erase(self, rows: Sequence[tuple[int, Sequence[bytes]]], tombstone: Row) -> None:
-        """Remove the bodies of rows and the contents of their handles, and append the tombstone, all or nothing."""
+        """Remove the bodies of rows, the contents of their first handles and the others, and append the tombstone, all or nothing."""
 
     def flush(self) -> None:
         """Make durable what was appended with relaxed durability."""

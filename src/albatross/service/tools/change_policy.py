@@ -13,8 +13,9 @@ from albatross.core.policy import Policy
 from albatross.kernels.compiling import source_fingerprint
 from albatross.service.engine.model import Model
 from albatross.service.engine.options import check_servable
+from albatross.service.engine.recovery import replay
 from albatross.service.storage.events import Genesis, encode
-from albatross.service.storage.folder import LOG, make_folder, remove_new
+from albatross.service.storage.folder import LOG, make_folder, remove_unfinished
 from albatross.service.storage.log import LogReader, create_log
 from albatross.service.storage.reading import Progress, check_log, nothing
 from albatross.service.storage.store import ReadableLog, Row
@@ -34,15 +35,16 @@ def change_policy(log: ReadableLog, genesis: Genesis, policy: Policy, target: Pa
     )
     Model(begun)  # a policy that cannot be used is refused before anything is written
     unfinished = target.with_name(f".{target.name}.unfinished")
-    remove_new(unfinished)
+    remove_unfinished(unfinished)
     try:
         make_folder(unfinished)
         create_log(unfinished, _rows(log, begun, progress))
         with contextlib.closing(LogReader(unfinished / LOG)) as copy:
             check_log(copy)
+            replay(copy, Model(begun))  # a policy that cannot hold all of it is refused now, not at every start
         unfinished.rename(target)
     except BaseException:
-        remove_new(unfinished)
+        remove_unfinished(unfinished)
         raise
     sync_folder(target.parent)
 

@@ -14,7 +14,7 @@ from albatross.core.version import VERSION
 from albatross.kernels.compiling import cache_root, source_fingerprint
 from albatross.service.engine.options import policy_of
 from albatross.service.engine.snapshots import load
-from albatross.service.storage.folder import LOG
+from albatross.service.storage.folder import LOG, check_begun
 from albatross.service.storage.migration import reading_log
 from albatross.service.storage.reading import check_log, read_genesis
 from albatross.service.storage.snapshots import manifests
@@ -43,8 +43,14 @@ def examine(folder: Path) -> Examination:
             _log(folder, found)
         except InvalidInput as error:
             found.troubles.append(str(error))
+    elif folder.exists() and not folder.is_dir():
+        found.troubles.append(f"{folder} is a file; accepted: a folder")
     else:
-        found.facts.append(f"{folder} is not there yet: albatross serve makes it")
+        try:
+            check_begun(folder)
+            found.facts.append(f"{folder} is not there yet: albatross serve makes it")
+        except InvalidInput as error:
+            found.troubles.append(str(error))
     return found
 
 
@@ -78,7 +84,8 @@ def _log(folder: Path, found: Examination) -> None:
             try:
                 load(path, manifest, genesis)
             except InvalidInput as error:
-                complaints.append(str(error))
+                if path.exists():  # or a newer one has taken its place
+                    complaints.append(str(error))
             else:
                 found.facts.append(f"{path.name}: a sound snapshot of event {manifest.seq:,}")
         lost = "nothing is lost: the log has it all, and the next snapshot takes its place"

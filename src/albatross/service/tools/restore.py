@@ -10,6 +10,7 @@ from albatross.service.storage.log import LogReader
 from albatross.service.storage.mark import Head, read_mark, write_mark
 from albatross.service.storage.migration import check_folder, reading_log
 from albatross.service.storage.reading import Progress, nothing, read_genesis
+from albatross.service.storage.snapshots import remove_all
 from albatross.service.tools.verify import Verdict, verify
 
 
@@ -35,6 +36,7 @@ def accept_loss(folder: Path) -> tuple[Head | None, Head]:
             if log.head.seq == 0:
                 raise InvalidInput(f"{folder}: nothing is left of the log; accepted: a log with at least its first event")
             before, now = read_mark(folder), log.head
+        remove_all(folder)  # some may know of what is gone
         write_mark(folder, now)
     finally:
         lock.release()

@@ -128,7 +128,7 @@ def test_snapshots_are_written_on_the_way(tmp_path: Path) -> None:
         engine.wait_ready()
         for number in range(25):
             engine.ask(Feedback(f"e{number}", 3, user="ann", item="tea"))
-        engine._join_writer()
+        engine._aside.join_writer()
         assert snapshots.manifests(tmp_path / "shop")[0]
         assert not engine.complaints
 

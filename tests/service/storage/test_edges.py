@@ -93,7 +93,7 @@ def test_a_backup_that_fails_is_answered(tmp_path: Path, monkeypatch: pytest.Mon
             raise sqlite3.OperationalError("database or disk is full")
 
         with monkeypatch.context() as patch:
-            patch.setattr(engine_module, "keep_backup", fail)
+            patch.setattr("albatross.service.engine.aside.keep_backup", fail)
             with pytest.raises(NotWritten, match="full"):
                 shop.backup()
         assert shop.backup().seq == 3

@@ -1,5 +1,7 @@
 """From what is known to what is answered."""
 
+import hashlib
+
 import msgspec
 
 from albatross.core.state import flatten
@@ -13,6 +15,11 @@ from albatross.service.storage.mark import Head
 
 CHEAP_BYTES = 1 << 23
 """A state up to this size is named in milliseconds."""
+
+
+def decision_name(incarnation: str, seq: int) -> str:
+    """A decision's number, and a few letters that only this life of this folder would put behind it: a wrong id finds nothing."""
+    return f"{seq}-{hashlib.blake2b(f'{incarnation} {seq}'.encode(), digest_size=4).hexdigest()}"
 
 
 def decision_of(name: str, policy: str, event: Decided) -> Decision:

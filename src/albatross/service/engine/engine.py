@@ -12,22 +12,22 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 from albatross.core.errors import InvalidInput
 from albatross.kernels.catalogue import SEARCHED_FROM
-from albatross.service.api.answers import Answer, BackupTaken, Forgotten, Phase, Readiness, SnapshotTaken
-from albatross.service.api.errors import EventInFlight, NotReady, NotWritten, Overloaded, Refused, StorageFailed, UnknownUser
+from albatross.service.api.answers import Answer, Forgotten, Phase, Readiness
+from albatross.service.api.errors import EventInFlight, NotReady, Overloaded, Refused, StorageFailed, UnknownUser
 from albatross.service.api.requests import ForgetUser, Request, TakeBackup, TakeSnapshot
 from albatross.service.api.values import check_id
 from albatross.service.engine import snapshots
+from albatross.service.engine.aside import Aside
 from albatross.service.engine.group import Engaged, Group
 from albatross.service.engine.model import Model
 from albatross.service.engine.options import Options, check_agrees, check_options, new_genesis
 from albatross.service.engine.recovery import recover
-from albatross.service.engine.tickets import Ticket, tell_all
+from albatross.service.engine.tickets import Promise, Ticket, tell_all
 from albatross.service.engine.warming import warm
-from albatross.service.storage.backup import keep_backup
 from albatross.service.storage.events import Decided, Forget, Rated, encode, handles_of
 from albatross.service.storage.folder import LOG, FolderLock, check_begun, make_folder, remove_unfinished, tidy
 from albatross.service.storage.log import create_log
@@ -109,12 +109,9 @@ class Engine:
         self._failure: BaseException | None = None
         self._done, self._total = 0, self._store.head.seq
         self._incarnation = secrets.token_hex(8)
-        self._known_state: tuple[int, str] | None = None
-        self._snapshot_seq = self._snapshot_due = 0
+        self._snapshot_due = 0
         self._flushed, self._flush_due = 0, 0.0
-        self._writer: threading.Thread | None = None
-        self._copier: threading.Thread | None = None
-        self._warmer: threading.Thread | None = None
+        self._aside = Aside(self.folder, self.genesis, self._complain)
         self.complaints: list[str] = []
         """What went wrong and harms nobody: why snapshots were skipped, or could not be written."""
         self._owner = threading.Thread(target=self._own, name="albatross-engine", daemon=True)
@@ -193,7 +190,7 @@ class Engine:
         Raises at once, without a future, what `put` refuses at once.
         """
         future: Future[A] = Future()
-        refused = self.put([_FutureTicket(request, future)])
+        refused = self.put([Promise(request, future)])
         if refused and refused[0].error is not None:
             raise refused[0].error
         return future
@@ -282,11 +279,8 @@ class Engine:
         self._model, self._handles = recovered.model, recovered.handles
         for complaint in recovered.complaints:
             self._complain(complaint)
-        self._known_state, self._snapshot_seq = None, 0
-        if recovered.snapshot is not None:
-            self._known_state = (recovered.snapshot.seq, recovered.snapshot.state_id)
-            self._snapshot_seq = recovered.snapshot.seq
-        self._snapshot_due = self._snapshot_seq
+        self._aside.begin_from(recovered.snapshot)
+        self._snapshot_due = self._aside.snapshot_seq
 
     def _take(self) -> list[Ticket] | None:
         """All that waits, up to a limit, or up to a request that must be alone; none when the engine is closed and nothing waits."""
@@ -311,14 +305,14 @@ class Engine:
         return taken
 
     def _serve(self, taken: list[Ticket]) -> None:
-        present = [ticket for ticket in taken if not isinstance(ticket, _FutureTicket) or ticket.begin()]
+        present = [ticket for ticket in taken if not isinstance(ticket, Promise) or ticket.begin()]
         alone = bool(present) and isinstance(present[0].request, ALONE)
         try:
             if alone:
                 self._serve_alone(present[0])
             elif present:
                 group = Group(
-                    Engaged(self._model, self._store, self.options.durability, self._incarnation, self._known_state, self._handles)
+                    Engaged(self._model, self._store, self.options.durability, self._incarnation, self._aside.known_state, self._handles)
                 )
                 began = time.monotonic()
                 group.run(present)
@@ -347,12 +341,12 @@ class Engine:
             if isinstance(request, ForgetUser):
                 ticket.answer = self._forget(request.user)
             elif isinstance(request, TakeSnapshot):
-                if self._writer is not None and self._writer.is_alive():
+                if self._aside.writing:
                     raise EventInFlight("a snapshot is being written; accepted: one at a time")
                 self._begin_snapshot(ticket)
                 return
             else:
-                self._begin_backup(ticket)
+                self._aside.back_up(ticket)
                 return
         except StorageFailed:
             raise
@@ -369,7 +363,7 @@ class Engine:
         ]
         if not erased:
             raise UnknownUser("this user is not in the log; accepted: a user who is")
-        self._join_writer()
+        self._aside.join_writer()
         remove_all(self.folder)
         self._store.erase(erased, Row(encode(Forget(time.time(), [seq for seq, _ in erased]))))
         for old in self.folder.glob("log.format-*.sqlite"):  # they have it all, too
@@ -379,78 +373,31 @@ class Engine:
         self._enter("ready")
         return Forgotten(user, self._store.head.seq, len(erased), self._model.seq)
 
-    def _begin_backup(self, ticket: Ticket) -> None:
-        if self._copier is not None and self._copier.is_alive():
-            raise EventInFlight("a backup is being taken; accepted: one at a time")
-
-        def copy() -> None:
-            try:
-                path, head = keep_backup(self.folder)
-                ticket.answer = BackupTaken(head.seq, head.chain.hex(), str(path))
-            except InvalidInput as error:
-                ticket.error = error
-            except Exception as error:  # whatever it is, somebody waits for the answer
-                ticket.error = NotWritten(f"the backup could not be written: {error}")
-            tell_all([ticket])
-
-        self._copier = threading.Thread(target=copy, name="albatross-backup")
-        self._copier.start()
-
     def _begin_snapshot(self, ticket: Ticket | None = None) -> None:
-        """Copy the model now, and write the copy in a thread of its own."""
-        self._join_writer()
+        """Copy the model now; the copy is written while the service goes on."""
         if self.options.durability != "commit":
             self._store.flush()
         self._snapshot_due = self._store.head.seq
-        taken = snapshots.capture(self._model, self._store.head, self._handles)
-        self._writer = threading.Thread(target=self._write_snapshot, args=(taken, ticket), name="albatross-snapshot")
-        self._writer.start()
-
-    def _write_snapshot(self, taken: snapshots.Capture, ticket: Ticket | None) -> None:
-        try:
-            path, manifest = snapshots.write(self.folder, taken)
-        except Exception as error:  # the log has it all: a snapshot saves time, no more
-            self._complain(f"no snapshot could be written at event {taken.head.seq}: {error}")
-            if ticket is not None:
-                ticket.error = NotWritten(f"the snapshot could not be written: {error}")
-        else:
-            self._snapshot_seq = manifest.seq
-            self._known_state = (manifest.seq, manifest.state_id)
-            if ticket is not None:
-                ticket.answer = SnapshotTaken(manifest.seq, manifest.state_id, str(path))
-        if ticket is not None:
-            tell_all([ticket])
-
-    def _join_writer(self) -> None:
-        if self._writer is not None:
-            self._writer.join()
+        self._aside.write(snapshots.capture(self._model, self._store.head, self._handles), ticket)
 
     def _keep_up(self) -> None:
         """What is to be done from time to time: a snapshot, and making relaxed commits durable."""
-        self._warm_ahead()
+        self._aside.warm_ahead(self._model.agent.n_items)
         every, head = self.options.snapshot_every, self._store.head.seq
-        if every and head >= self._snapshot_due + every and (self._writer is None or not self._writer.is_alive()):
+        if every and head >= self._snapshot_due + every and not self._aside.writing:
             self._begin_snapshot()
         elif self.options.durability != "commit" and time.monotonic() >= self._flush_due and head > self._flushed:
             self._store.flush()
             self._flushed = head
             self._flush_due = time.monotonic() + FLUSH_SECONDS
 
-    def _warm_ahead(self) -> None:
-        """Before a catalogue is so large that it is searched by other code, compile that, while the service goes on."""
-        if self._warmer is None and SEARCHED_FROM > self._model.agent.n_items >= SEARCHED_FROM // 2:
-            self._warmer = threading.Thread(target=warm, args=(self.genesis, 2 * SEARCHED_FROM), name="albatross-warming", daemon=True)
-            self._warmer.start()
-
     def _finish(self) -> None:
-        self._join_writer()
-        if self._copier is not None:
-            self._copier.join()
+        self._aside.join()
         if self.options.durability != "commit":
             self._store.flush()
-        if self._store.head.seq > self._snapshot_seq:
+        if self._store.head.seq > self._aside.snapshot_seq:
             self._begin_snapshot()
-            self._join_writer()
+            self._aside.join()
 
     def _fail(self, error: BaseException) -> None:
         with self._changed:
@@ -458,32 +405,9 @@ class Engine:
             self._phase = "failed"
             waiting, self._queue = list(self._queue), deque()
             self._changed.notify_all()
-        present = [ticket for ticket in waiting if not isinstance(ticket, _FutureTicket) or ticket.begin()]
+        present = [ticket for ticket in waiting if not isinstance(ticket, Promise) or ticket.begin()]
         for ticket in present:
             ticket.error = StorageFailed(f"the engine has failed: {error}")
         tell_all(present)
         if self._on_failure is not None:
             self._on_failure(error)
-
-
-class _FutureTicket(Ticket):
-    """A ticket whose answer somebody waits for with a future, and may no longer want."""
-
-    __slots__ = ("future",)
-
-    def __init__(self, request: Request[Any], future: "Future[Any]") -> None:
-        super().__init__(request, _settle)
-        self.future = future
-
-    def begin(self) -> bool:
-        """Whether the answer is still wanted; from now on it is."""
-        return self.future.set_running_or_notify_cancel()
-
-
-def _settle(tickets: Sequence[Ticket]) -> None:
-    for ticket in tickets:
-        if isinstance(ticket, _FutureTicket):
-            if ticket.error is not None:
-                ticket.future.set_exception(ticket.error)
-            else:
-                ticket.future.set_result(ticket.answer)

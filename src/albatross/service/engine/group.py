@@ -4,7 +4,6 @@ Order within a group: decisions and changes of the catalogue come first, each se
 them. Nothing is folded before the commit has succeeded, so the model never knows more than the disk, and nothing has to be undone.
 """
 
-import hashlib
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -33,16 +32,14 @@ from albatross.service.api.requests import (
     ViewUser,
 )
 from albatross.service.api.values import (
-    MOST_CANDIDATES,
     MOST_EVENTS,
     MOST_NEW_ITEMS,
-    MOST_SHOWN,
     MOST_VIEWED,
     check_count,
     check_id,
-    check_rating,
 )
-from albatross.service.engine.answering import decision_of, version_of
+from albatross.service.engine.answering import decision_name, decision_of, version_of
+from albatross.service.engine.checking import check_feedback, check_recommend, handles_asked
 from albatross.service.engine.deciding import decide, eligible, view_user
 from albatross.service.engine.model import Model
 from albatross.service.engine.overlay import Overlay
@@ -83,11 +80,6 @@ class Engaged(NamedTuple):
     handles: Sum
 
 
-def decision_name(incarnation: str, seq: int) -> str:
-    """A decision's number, and a few letters that only this life of this folder would put behind it: a wrong id finds nothing."""
-    return f"{seq}-{hashlib.blake2b(f'{incarnation} {seq}'.encode(), digest_size=4).hexdigest()}"
-
-
 class Group:
     """Requests that are committed together. `run` settles all of them."""
 
@@ -110,7 +102,7 @@ class Group:
 
     def run(self, tickets: Sequence[Ticket]) -> None:
         """Settle all. Raises `StorageFailed` where the disk did not keep the commit, having told everybody."""
-        self._kept = self.store.find_all([handle for ticket in tickets for handle in _asked(ticket.request)])
+        self._kept = self.store.find_all([handle for ticket in tickets for handle in handles_asked(ticket.request)])
         writing: list[tuple[Ticket, Finish]] = []
         reading: list[tuple[Ticket, Finish]] = []
         for ticket in tickets:
@@ -164,7 +156,7 @@ class Group:
         return self.head + len(self._early)
 
     def recommend(self, request: Recommend) -> Finish:
-        self._check_recommend(request)
+        check_recommend(request, self.model.items)
         handles: Handles = ()
         if request.request_id is not None:
             handle = request_handle(request.request_id)
@@ -210,22 +202,6 @@ class Group:
         self.view.check_room(len(fresh))
         return fresh
 
-    def _check_recommend(self, request: Recommend) -> None:
-        check_id("user", request.user)
-        check_count("n", request.n, 1, MOST_SHOWN)
-        if request.exclude_seen not in ("rated", "pending", "none"):
-            raise BadValue(f"exclude_seen is {request.exclude_seen!r}; accepted: rated, pending, none")
-        if request.request_id is not None:
-            check_id("request_id", request.request_id)
-        if request.candidates == []:
-            raise BadValue("candidates is empty; accepted: at least one, or none at all for the whole catalogue")
-        for what, names in (("candidate", request.candidates), ("exclude", request.exclude)):
-            if names is not None and len(names) > MOST_CANDIDATES:
-                raise BadValue(f"{what} is given {len(names)} times; accepted: at most {MOST_CANDIDATES}")
-            for name in names or ():
-                if name not in self.model.items.numbers:
-                    check_id(what, name)
-
     def _decided(self, seq: int) -> Decided:
         if self.head < seq <= self.head + len(self._early):
             event: Event | None = self._early[seq - self.head - 1][0]
@@ -250,7 +226,7 @@ class Group:
         return found[0]
 
     def feedback(self, request: Feedback) -> Callable[[], Accepted]:
-        _check_feedback(request, self.model.genesis.scale)
+        check_feedback(request, self.model.genesis.scale)
         handle, rating = event_handle(request.event_id), float(request.rating)
         content = content_of(RatingContent(request.event_id, rating, request.decision_id, request.user, request.item))
         fresh = handle in self._fresh
@@ -276,7 +252,7 @@ class Group:
 
     def _rated(self, request: Feedback, rating: float) -> Rated:
         if request.decision_id is None:
-            assert request.user is not None  # as `_check_feedback` saw
+            assert request.user is not None  # as `check_feedback` saw
             assert request.item is not None
             return Rated(self.now, request.event_id, request.user, request.item, rating, None, None, None)
         seq, decision = self._find_decision(request.decision_id)
@@ -386,38 +362,6 @@ class Group:
 
     def series(self, request: AskSeries) -> Callable[[], Series]:
         return self.model.series.series
-
-
-def _asked(request: Request[Any]) -> list[bytes]:
-    """The handles by which a request may be known already."""
-    if isinstance(request, Feedback):
-        events: Sequence[Feedback] = (request,)
-    elif isinstance(request, FeedbackBatch):
-        events = request.events
-    else:
-        name = request.request_id if isinstance(request, Recommend) else None
-        return [] if name is None or not _is_text(name) else [request_handle(name)]
-    return [event_handle(event.event_id) for event in events if _is_text(event.event_id)]
-
-
-def _is_text(name: str) -> bool:
-    """Whether UTF-8 can hold it; what is not is refused when its turn comes."""
-    try:
-        name.encode()
-    except (AttributeError, UnicodeEncodeError):
-        return False
-    return True
-
-
-def _check_feedback(request: Feedback, scale: tuple[float, float]) -> None:
-    """Refuse what no log could make right."""
-    check_id("event_id", request.event_id)
-    check_rating(request.rating, scale)
-    if request.decision_id is None and (request.user is None or request.item is None):
-        raise BadValue("a rating needs a decision_id, or a user and an item")
-    for name, value in (("decision_id", request.decision_id), ("user", request.user), ("item", request.item)):
-        if value is not None:
-            check_id(name, value)
 
 
 READING = (ViewUser, AskVersion, AskSeries)

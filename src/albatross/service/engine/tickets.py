@@ -1,6 +1,7 @@
 """A request on its way through the engine, and what came of it."""
 
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 from albatross.service.api.answers import Answer
@@ -48,3 +49,26 @@ def tell_all(tickets: Iterable[Ticket]) -> None:
         tellers.setdefault(ticket.tell, []).append(ticket)
     for tell, told in tellers.items():
         tell(told)
+
+
+class Promise(Ticket):
+    """A ticket whose answer somebody waits for with a future, and may no longer want."""
+
+    __slots__ = ("future",)
+
+    def __init__(self, request: Request[Any], future: "Future[Any]") -> None:
+        super().__init__(request, _settle)
+        self.future = future
+
+    def begin(self) -> bool:
+        """Whether the answer is still wanted; from now on it is."""
+        return self.future.set_running_or_notify_cancel()
+
+
+def _settle(tickets: Sequence[Ticket]) -> None:
+    for ticket in tickets:
+        if isinstance(ticket, Promise):
+            if ticket.error is not None:
+                ticket.future.set_exception(ticket.error)
+            else:
+                ticket.future.set_result(ticket.answer)

@@ -1,0 +1,93 @@
+"""What an engine does beside serving, each in a thread of its own: writing snapshots, taking backups, compiling ahead."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from albatross.core.errors import InvalidInput
+from albatross.kernels.catalogue import SEARCHED_FROM
+from albatross.service.api.answers import BackupTaken, SnapshotTaken
+from albatross.service.api.errors import EventInFlight, NotWritten
+from albatross.service.engine import snapshots
+from albatross.service.engine.tickets import Ticket, tell_all
+from albatross.service.engine.warming import warm
+from albatross.service.storage.backup import keep_backup
+from albatross.service.storage.events import Genesis
+from albatross.service.storage.snapshots import Manifest
+
+
+class Aside:
+    """The owner thread of the engine begins things here; whoever waits for one of them is told when it is done."""
+
+    def __init__(self, folder: Path, genesis: Genesis, complain: Callable[[str], None]) -> None:
+        self.folder, self.genesis, self._complain = folder, genesis, complain
+        self.snapshot_seq = 0
+        """The event of the newest snapshot that is on disk."""
+        self.known_state: tuple[int, str] | None = None
+        """Event and state id of that snapshot."""
+        self._writer: threading.Thread | None = None
+        self._copier: threading.Thread | None = None
+        self._warmer: threading.Thread | None = None
+
+    def begin_from(self, manifest: Manifest | None) -> None:
+        """The newest snapshot is this one."""
+        self.snapshot_seq = 0 if manifest is None else manifest.seq
+        self.known_state = None if manifest is None else (manifest.seq, manifest.state_id)
+
+    @property
+    def writing(self) -> bool:
+        """Whether a snapshot is being written."""
+        return self._writer is not None and self._writer.is_alive()
+
+    def write(self, taken: snapshots.Capture, ticket: Ticket | None = None) -> None:
+        """Write a copy of the model to disk."""
+        self.join_writer()
+        self._writer = threading.Thread(target=self._write, args=(taken, ticket), name="albatross-snapshot")
+        self._writer.start()
+
+    def _write(self, taken: snapshots.Capture, ticket: Ticket | None) -> None:
+        try:
+            path, manifest = snapshots.write(self.folder, taken)
+        except Exception as error:  # the log has it all: a snapshot saves time, no more
+            self._complain(f"no snapshot could be written at event {taken.head.seq}: {error}")
+            if ticket is not None:
+                ticket.error = NotWritten(f"the snapshot could not be written: {error}")
+        else:
+            self.begin_from(manifest)
+            if ticket is not None:
+                ticket.answer = SnapshotTaken(manifest.seq, manifest.state_id, str(path))
+        if ticket is not None:
+            tell_all([ticket])
+
+    def back_up(self, ticket: Ticket) -> None:
+        """Copy the folder, while it serves."""
+        if self._copier is not None and self._copier.is_alive():
+            raise EventInFlight("a backup is being taken; accepted: one at a time")
+        self._copier = threading.Thread(target=self._copy, args=(ticket,), name="albatross-backup")
+        self._copier.start()
+
+    def _copy(self, ticket: Ticket) -> None:
+        try:
+            path, head = keep_backup(self.folder)
+            ticket.answer = BackupTaken(head.seq, head.chain.hex(), str(path))
+        except InvalidInput as error:
+            ticket.error = error
+        except Exception as error:  # whatever it is, somebody waits for the answer
+            ticket.error = NotWritten(f"the backup could not be written: {error}")
+        tell_all([ticket])
+
+    def warm_ahead(self, n_items: int) -> None:
+        """Before a catalogue is so large that it is searched by other code, compile that."""
+        if self._warmer is None and SEARCHED_FROM > n_items >= SEARCHED_FROM // 2:
+            self._warmer = threading.Thread(target=warm, args=(self.genesis, 2 * SEARCHED_FROM), name="albatross-warming", daemon=True)
+            self._warmer.start()
+
+    def join_writer(self) -> None:
+        if self._writer is not None:
+            self._writer.join()
+
+    def join(self) -> None:
+        """Wait for what is being written."""
+        self.join_writer()
+        if self._copier is not None:
+            self._copier.join()

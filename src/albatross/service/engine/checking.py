@@ -1,0 +1,60 @@
+"""What can be told of a request without the model: whether it makes sense, and by which handles it may be known already."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from albatross.core.vocabulary import Vocabulary
+from albatross.service.api.errors import BadValue
+from albatross.service.api.requests import Feedback, FeedbackBatch, Recommend, Request
+from albatross.service.api.values import MOST_CANDIDATES, MOST_SHOWN, check_count, check_id, check_rating
+from albatross.service.storage.events import event_handle, request_handle
+
+
+def check_recommend(request: Recommend, items: Vocabulary) -> None:
+    """Refuse what no model could answer. Names that are items have been looked at before."""
+    check_id("user", request.user)
+    check_count("n", request.n, 1, MOST_SHOWN)
+    if request.exclude_seen not in ("rated", "pending", "none"):
+        raise BadValue(f"exclude_seen is {request.exclude_seen!r}; accepted: rated, pending, none")
+    if request.request_id is not None:
+        check_id("request_id", request.request_id)
+    if request.candidates == []:
+        raise BadValue("candidates is empty; accepted: at least one, or none at all for the whole catalogue")
+    for what, names in (("candidate", request.candidates), ("exclude", request.exclude)):
+        if names is not None and len(names) > MOST_CANDIDATES:
+            raise BadValue(f"{what} is given {len(names)} times; accepted: at most {MOST_CANDIDATES}")
+        for name in names or ():
+            if name not in items.numbers:
+                check_id(what, name)
+
+
+def handles_asked(request: Request[Any]) -> list[bytes]:
+    """The handles by which a request may be known already."""
+    if isinstance(request, Feedback):
+        events: Sequence[Feedback] = (request,)
+    elif isinstance(request, FeedbackBatch):
+        events = request.events
+    else:
+        name = request.request_id if isinstance(request, Recommend) else None
+        return [] if name is None or not _is_text(name) else [request_handle(name)]
+    return [event_handle(event.event_id) for event in events if _is_text(event.event_id)]
+
+
+def _is_text(name: str) -> bool:
+    """Whether UTF-8 can hold it; what is not is refused when its turn comes."""
+    try:
+        name.encode()
+    except (AttributeError, UnicodeEncodeError):
+        return False
+    return True
+
+
+def check_feedback(request: Feedback, scale: tuple[float, float]) -> None:
+    """Refuse what no log could make right."""
+    check_id("event_id", request.event_id)
+    check_rating(request.rating, scale)
+    if request.decision_id is None and (request.user is None or request.item is None):
+        raise BadValue("a rating needs a decision_id, or a user and an item")
+    for name, value in (("decision_id", request.decision_id), ("user", request.user), ("item", request.item)):
+        if value is not None:
+            check_id(name, value)

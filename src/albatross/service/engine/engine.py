@@ -7,7 +7,6 @@ import os
 import secrets
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -17,14 +16,15 @@ from typing import Self, TypeVar
 from albatross.core.errors import InvalidInput
 from albatross.kernels.catalogue import SEARCHED_FROM
 from albatross.service.api.answers import Answer, Forgotten, Phase, Readiness
-from albatross.service.api.errors import EventInFlight, NotReady, Overloaded, Refused, StorageFailed, UnknownUser
-from albatross.service.api.requests import ForgetUser, Request, TakeBackup, TakeSnapshot
+from albatross.service.api.errors import EventInFlight, NotReady, Refused, StorageFailed, UnknownUser
+from albatross.service.api.requests import ForgetUser, Request, TakeSnapshot
 from albatross.service.api.values import check_id
 from albatross.service.engine import snapshots
 from albatross.service.engine.aside import Aside
 from albatross.service.engine.group import Engaged, Group
 from albatross.service.engine.model import Model
 from albatross.service.engine.options import Options, check_agrees, check_options, new_genesis
+from albatross.service.engine.queue import ALONE, Queue
 from albatross.service.engine.recovery import recover
 from albatross.service.engine.tickets import Promise, Ticket, tell_all
 from albatross.service.engine.warming import warm
@@ -36,21 +36,8 @@ from albatross.service.storage.reading import read_events, read_genesis
 from albatross.service.storage.snapshots import remove_all
 from albatross.service.storage.store import Row, Store
 
-MOST_AT_ONCE = 256
-"""Requests committed together, at most: the first of them should not wait long for the last."""
-PATIENCE = 0.05
-"""Seconds the oldest request may have waited; where it has waited longer, new ones from the network are refused."""
-GATHER_SECONDS = 0.001
-"""How long those are waited for, at most, who are expected to ask again."""
-SLOWEST_PACE = 0.005
-"""Seconds a request is taken to last, at most: what happens once, such as compiling, says little of the next."""
-PACE_SHARE = 0.1
-"""What the last group counts for in the time that a request is said to take."""
 FLUSH_SECONDS = 0.5
 """With relaxed durability, between two synchronisations: with the time they take, a power failure costs a second at most."""
-
-ALONE = (ForgetUser, TakeSnapshot, TakeBackup)
-"""Requests that are not committed together with others."""
 
 A = TypeVar("A", bound=Answer)
 
@@ -97,14 +84,7 @@ class Engine:
         self._process = os.getpid()
         self._on_failure, self._on_complaint = on_failure, on_complaint
         self._changed = threading.Condition()
-        self._queue: deque[Ticket] = deque()
-        self._flying: set[str] = set()
-        self._awaited = 1
-        """So many requests are worth waking the owner thread for."""
-        self._expected = 0
-        """Requests that will soon wait, if everybody who was answered asks again: a commit for all of them costs little more than one."""
-        self._pace = 0.0
-        """Seconds a request has taken of late."""
+        self._queue = Queue(self._changed, self.options.queue)
         self._phase: Phase = "opening"
         self._failure: BaseException | None = None
         self._done, self._total = 0, self._store.head.seq
@@ -135,15 +115,12 @@ class Engine:
     @property
     def congested(self) -> bool:
         """Whether the oldest request has waited too long; never waits."""
-        try:
-            return time.monotonic() - self._queue[0].since > PATIENCE
-        except IndexError:
-            return False
+        return self._queue.congested
 
     @property
     def capacity(self) -> int:
         """How many requests can be answered before the last of them has waited too long; never waits."""
-        return self.options.queue if self._pace * self.options.queue <= PATIENCE else int(PATIENCE / self._pace)
+        return self._queue.capacity
 
     def wait_ready(self, timeout: float | None = None) -> None:
         """Wait until the log has been replayed. Raises what went wrong, or `NotReady` when the time is over."""
@@ -164,25 +141,12 @@ class Engine:
             for ticket in tickets:
                 try:
                     self._check_open()
-                    self._check_place(ticket)
+                    self._queue.add(ticket, now)
                 except InvalidInput as error:
                     ticket.error = error
                     refused.append(ticket)
-                    continue
-                ticket.since = now
-                self._queue.append(ticket)
-            if len(self._queue) >= self._awaited:
-                self._changed.notify()
+            self._queue.wake()
         return refused
-
-    def _check_place(self, ticket: Ticket) -> None:
-        if len(self._queue) >= self.options.queue:
-            raise Overloaded(f"{len(self._queue)} requests wait already; try again in {Overloaded.retry_after} s")
-        ids = ticket.event_ids
-        for name in ids:
-            if name in self._flying:
-                raise EventInFlight("this event_id is being worked on; try again to learn what came of it")
-        self._flying.update(ids)
 
     def submit(self, request: Request[A]) -> "Future[A]":
         """Put a request in the queue. What is refused for its content or by the disk is the future's exception (a `Refused`).
@@ -283,26 +247,10 @@ class Engine:
         self._snapshot_due = self._aside.snapshot_seq
 
     def _take(self) -> list[Ticket] | None:
-        """All that waits, up to a limit, or up to a request that must be alone; none when the engine is closed and nothing waits."""
-        patience = None if self.options.durability == "commit" else FLUSH_SECONDS
+        """The next group, perhaps of nobody; none when the engine is closed and nothing waits."""
         with self._changed:
-            self._changed.wait_for(lambda: self._queue or self._phase == "draining", patience)
-            if len(self._queue) < self._expected and self._phase != "draining":
-                self._awaited = self._expected
-                self._changed.wait(GATHER_SECONDS)
-                self._awaited = 1
-            if not self._queue and self._phase == "draining":
-                return None
-            taken: list[Ticket] = []
-            weight = 0
-            while self._queue and weight < MOST_AT_ONCE:
-                if isinstance(self._queue[0].request, ALONE) and taken:
-                    break
-                taken.append(self._queue.popleft())
-                weight += taken[-1].weight
-                if isinstance(taken[-1].request, ALONE):
-                    break
-        return taken
+            self._queue.gather(lambda: self._phase == "draining", None if self.options.durability == "commit" else FLUSH_SECONDS)
+            return None if not self._queue and self._phase == "draining" else self._queue.take()
 
     def _serve(self, taken: list[Ticket]) -> None:
         present = [ticket for ticket in taken if not isinstance(ticket, Promise) or ticket.begin()]
@@ -317,8 +265,7 @@ class Engine:
                 began = time.monotonic()
                 group.run(present)
                 self._handles = group.handles
-                taken_by_one = (time.monotonic() - began) / sum(ticket.weight for ticket in present)
-                self._pace += PACE_SHARE * (min(taken_by_one, SLOWEST_PACE) - self._pace)
+                self._queue.observe(present, time.monotonic() - began)
         except BaseException as error:
             for ticket in present:
                 if ticket.answer is None and ticket.error is None:
@@ -327,11 +274,9 @@ class Engine:
             raise
         finally:
             with self._changed:
-                for ticket in taken:
-                    self._flying.difference_update(ticket.event_ids)
+                self._queue.release(taken)
             if not alone:
                 tell_all(present)
-        self._expected = min(len(present) + len(self._queue), MOST_AT_ONCE)
         self._keep_up()
 
     def _serve_alone(self, ticket: Ticket) -> None:
@@ -403,7 +348,7 @@ class Engine:
         with self._changed:
             self._failure = error
             self._phase = "failed"
-            waiting, self._queue = list(self._queue), deque()
+            waiting = self._queue.take_all()
             self._changed.notify_all()
         present = [ticket for ticket in waiting if not isinstance(ticket, Promise) or ticket.begin()]
         for ticket in present:

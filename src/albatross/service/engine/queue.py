@@ -1,0 +1,108 @@
+"""Requests that wait for the engine's owner thread: how many may, how many are taken together, and how long that will last."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from albatross.service.api.errors import EventInFlight, Overloaded
+from albatross.service.api.requests import ForgetUser, TakeBackup, TakeSnapshot
+from albatross.service.engine.tickets import Ticket
+
+MOST_AT_ONCE = 256
+"""Requests committed together, at most: the first of them should not wait long for the last."""
+PATIENCE = 0.05
+"""Seconds the oldest request may have waited; where it has waited longer, new ones from the network are refused."""
+GATHER_SECONDS = 0.001
+"""How long those are waited for, at most, who are expected to ask again."""
+SLOWEST_PACE = 0.005
+"""Seconds a request is taken to last, at most: what happens once, such as compiling, says little of the next."""
+PACE_SHARE = 0.1
+"""What the last group counts for in the time that a request is said to take."""
+
+ALONE = (ForgetUser, TakeSnapshot, TakeBackup)
+"""Requests that are not committed together with others."""
+
+
+class Queue:
+    """Changed only by who holds `changed`; its properties may be read at any time."""
+
+    def __init__(self, changed: threading.Condition, most: int) -> None:
+        self._changed, self._most = changed, most
+        self._tickets: deque[Ticket] = deque()
+        self._flying: set[str] = set()
+        """Ids of events that wait or are being worked on."""
+        self._awaited = 1
+        """So many requests are worth waking the owner thread for."""
+        self._expected = 0
+        """Requests that will soon wait, if everybody who was answered asks again: a commit for all of them costs little more than one."""
+        self._pace = 0.0
+        """Seconds a request has taken of late."""
+
+    def __len__(self) -> int:
+        return len(self._tickets)
+
+    @property
+    def congested(self) -> bool:
+        """Whether the oldest request has waited too long."""
+        try:
+            return time.monotonic() - self._tickets[0].since > PATIENCE
+        except IndexError:
+            return False
+
+    @property
+    def capacity(self) -> int:
+        """How many requests can be answered before the last of them has waited too long."""
+        return self._most if self._pace * self._most <= PATIENCE else int(PATIENCE / self._pace)
+
+    def add(self, ticket: Ticket, now: float) -> None:
+        """Refuses what finds no place, and an event that is being worked on."""
+        if len(self._tickets) >= self._most:
+            raise Overloaded(f"{len(self._tickets)} requests wait already; try again in {Overloaded.retry_after} s")
+        ids = ticket.event_ids
+        if not self._flying.isdisjoint(ids):
+            raise EventInFlight("this event_id is being worked on; try again to learn what came of it")
+        self._flying.update(ids)
+        ticket.since = now
+        self._tickets.append(ticket)
+
+    def wake(self) -> None:
+        """Let the owner thread look, if it waits for no more than there is."""
+        if len(self._tickets) >= self._awaited:
+            self._changed.notify()
+
+    def gather(self, ending: Callable[[], bool], seconds: float | None) -> None:
+        """Wait for requests, and a moment longer for those who are expected to ask again; or until the end, or for so many seconds."""
+        self._changed.wait_for(lambda: self._tickets or ending(), seconds)
+        if len(self._tickets) < self._expected and not ending():
+            self._awaited = self._expected
+            self._changed.wait(GATHER_SECONDS)
+            self._awaited = 1
+
+    def take(self) -> list[Ticket]:
+        """All that wait, up to a limit, or up to a request that must be alone."""
+        taken: list[Ticket] = []
+        weight = 0
+        while self._tickets and weight < MOST_AT_ONCE:
+            if isinstance(self._tickets[0].request, ALONE) and taken:
+                break
+            taken.append(self._tickets.popleft())
+            weight += taken[-1].weight
+            if isinstance(taken[-1].request, ALONE):
+                break
+        return taken
+
+    def take_all(self) -> list[Ticket]:
+        tickets, self._tickets = list(self._tickets), deque()
+        return tickets
+
+    def release(self, tickets: Iterable[Ticket]) -> None:
+        """These have been worked on."""
+        for ticket in tickets:
+            self._flying.difference_update(ticket.event_ids)
+
+    def observe(self, answered: list[Ticket], seconds: float) -> None:
+        """A group has taken so long."""
+        one = seconds / sum(ticket.weight for ticket in answered)
+        self._pace += PACE_SHARE * (min(one, SLOWEST_PACE) - self._pace)
+        self._expected = min(len(answered) + len(self._tickets), MOST_AT_ONCE)

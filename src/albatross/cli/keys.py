@@ -80,6 +80,8 @@ def revoke(folder: Path, name: str) -> None:
 def rotate(folder: Path, name: str, *, overlap: str | None = None) -> None:
     """Make a key that allows the same as another and print it. The other one still works for a while.
 
+    A key that was made to expire after some time is replaced by one that expires after the same time, from now on.
+
     Parameters
     ----------
     folder
@@ -97,8 +99,8 @@ def _end(given: str) -> datetime:
     if re.fullmatch(r"\d{4}-\d{2}-\d{2}", given):
         try:
             return datetime.fromisoformat(given).replace(tzinfo=UTC) + timedelta(days=1)
-        except ValueError as error:
-            raise InvalidInput(f"--expires is {given!r}, which is no day; accepted: a day such as 2026-12-31") from error
+        except (ValueError, OverflowError) as error:  # there is no day after the last one that Python has
+            raise InvalidInput(f"--expires is {given!r}, which is no day with one after it; accepted: a day such as 2026-12-31") from error
     return datetime.now(UTC) + _span("--expires", given)
 
 

@@ -64,9 +64,9 @@ def serve(
     private_key
         TLS: its private key, a PEM file.
     allow_host
-        A further name under which the service may be called (the Host header); may be given several times. Needs a key.
+        A further name under which the service may be called (the Host header), as shop.example; may be given several times. Needs a key.
     allow_origin
-        A further origin whose pages may call the service; may be given several times.
+        A further origin whose pages may call the service, as https://shop.example; may be given several times.
     queue
         Requests that may wait, at most; beyond, they are refused with 429.
     log

@@ -16,6 +16,7 @@ from live import Live, Reply
 from albatross.cli import main
 from albatross.service.api.routes import ROUTES, STREAM, Route
 from albatross.service.http.keys import SCOPES, Keys
+from albatross.service.http.process import Address
 
 pytestmark = pytest.mark.xdist_group("service-http")
 
@@ -134,7 +135,9 @@ def test_a_foreign_host_is_refused(locked: Locked, host: str) -> None:
     assert (reply.status, reply.json["code"]) == (403, "forbidden")
 
 
-@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1:8000", "[::1]:8000", "api.example", "api.example:443"])
+@pytest.mark.parametrize(
+    "host", ["localhost", "localhost:", "LOCALHOST:1", "127.0.0.1:8000", "[::1]:8000", "api.example", "api.example:443"]
+)
 def test_its_own_names_are_accepted(locked: Locked, host: str) -> None:
     assert locked.live.get("/healthz", {"Host": host}).status == 200
 
@@ -280,3 +283,52 @@ def test_tls_needs_two_files_that_belong_together(tmp_path: Path, pair: tuple[Pa
     assert main([*serve, "--certificate", str(private), "--private-key", str(certificate)]) == 2
     assert "accepted: a certificate chain and its key" in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "given"),
+    [
+        *(("--allow-host", given) for given in ("https://shop.example", "shop.example/", "shop.example:443", "::1", "", "a b")),
+        *(
+            ("--allow-origin", given)
+            for given in ("*", "shop.example", "https://shop.example/path", "https://", "https://*", "null", "https://a:b")
+        ),
+    ],
+)
+def test_names_that_no_browser_sends_are_refused_with_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, given: str
+) -> None:
+    Keys(tmp_path).create(["read"])
+    assert main(["serve", str(tmp_path), "--scale", "1..5", "--port", "0", f"{option}={given}"]) == 2
+    complaint = " ".join(capsys.readouterr().err.split())
+    assert f"{option} is {given!r}" in complaint
+    assert "accepted: " in complaint
+
+
+def test_names_that_browsers_send_are_accepted(tmp_path: Path) -> None:
+    keys = Keys(tmp_path)
+    keys.create(["read"])
+    origins = ("https://shop.example", "http://localhost:5173", "http://[::1]:80", "capacitor://localhost", "https://shop.example/")
+    Address(allow_hosts=("shop.example", "10.0.0.1", "[::1]", "*"), allow_origins=origins).check(keys)
+
+
+PATIENT = """
+import asyncio.constants, sys
+sys.modules["uvloop"] = None
+asyncio.constants.SSL_SHUTDOWN_TIMEOUT = 3600
+import albatross.service.http.connection as connection, albatross.service.http.process as process, albatross.service.http.tls as tls
+connection.READ_SECONDS = process.DRAIN_SECONDS = tls.LINGER_SECONDS = 3600
+"""
+"""A process that waits for whoever it can wait for."""
+
+
+def test_an_idle_tls_connection_does_not_hold_up_the_end(tmp_path: Path, pair: tuple[Path, Path]) -> None:
+    certificate, private = pair
+    trust = ssl.create_default_context(cafile=str(certificate))
+    with Live(tmp_path / "shop", "--certificate", str(certificate), "--private-key", str(private), before=PATIENT) as live:
+        connection = http.client.HTTPSConnection("localhost", live.port, context=trust)
+        connection.request("GET", "/healthz")
+        assert connection.getresponse().read()
+        live.process.send_signal(signal.SIGTERM)
+        assert live.process.wait(60) == 0  # a hang is a failure, not a long wait
+        connection.close()

@@ -6,18 +6,23 @@ import json
 import math
 import sys
 from collections.abc import Callable
+from io import StringIO
 from types import FrameType
 from typing import Any
 
 import pytest
+import structlog
 from faults.hostile import POSTS, send_storm
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from live import Live
 
+from albatross.service.api.answers import Refusal
 from albatross.service.api.errors import BadValue, NotJson
 from albatross.service.api.requests import Recommend
-from albatross.service.http import strict_json
+from albatross.service.http import bodies, strict_json
+from albatross.service.http.bodies import read_line
+from albatross.service.http.logs import configure_log
 from albatross.service.http.strict_json import parse
 
 pytestmark = pytest.mark.xdist_group("service-http")
@@ -148,6 +153,37 @@ def test_a_nest_that_python_can_read_is_a_bad_value_and_a_deeper_one_is_not_json
     assert parse(b"[" * 100 + b"]" * 100)
     with pytest.raises(NotJson, match="nested too deep"):
         parse(b"[" * 100_000 + b"]" * 100_000)
+
+
+@pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a": ', b"}")], ids=["lists", "objects"])
+def test_there_is_no_depth_at_which_a_document_is_anything_but_read_or_refused(opening: bytes, closing: bytes) -> None:
+    """Reading, and looking for halves of characters, do not get equally deep."""
+    refusals = 0
+    for depth in range(0, 1_100, 3):
+        document = opening * depth + b'"\\u0061"' + closing * depth
+        try:
+            parse(document)
+        except NotJson:
+            refusals += 1
+        assert isinstance(read_line(document), Refusal)
+    assert refusals
+
+
+def test_a_line_that_cannot_be_read_does_not_take_the_others_with_it(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    stream = StringIO()
+    configure_log("text", stream)
+    request.addfinalizer(structlog.reset_defaults)
+
+    def fail(body: bytes, kind: type[Any]) -> Any:
+        raise ZeroDivisionError("a secret")
+
+    monkeypatch.setattr(bodies, "read_as", fail)
+    refusal = read_line(b"{}")
+    assert isinstance(refusal, Refusal)
+    assert (refusal.status, refusal.code) == (500, "failed")
+    assert "secret" not in refusal.detail + stream.getvalue()
 
 
 def test_brackets_in_texts_are_no_depth() -> None:

@@ -227,6 +227,7 @@ def test_the_key_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert main(["keys", "rotate", folder, name, "--overlap", "2h"]) == 0
     new = capsys.readouterr().out.strip()
     assert main(["keys", "create", folder, "--scope", "admin", "--expires", "2099-12-31"]) == 0
+    assert main(["keys", "create", folder, "--scope", "feedback"]) == 0
     capsys.readouterr()
     assert main(["keys", "list", folder]) == 0
     listing = capsys.readouterr().out
@@ -242,9 +243,47 @@ def test_the_key_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         ["create", folder, "--scope", "everything"],
         ["create", folder, "--scope", "read", "--expires", "soon"],
         ["create", folder, "--scope", "read", "--expires", "2026-02-31"],
+        ["create", folder, "--scope", "read", "--expires", "9999-12-31"],
         ["create", folder, "--scope", "read", "--expires", "2020-01-01"],
         ["rotate", folder, name_of(new), "--overlap", "-1d"],
         ["list", str(tmp_path / "nowhere")],
     ):
         assert main(["keys", *wrong]) == 2, wrong
         assert "accepted" in (complaint := capsys.readouterr().err) or "There is" in complaint or "overlap" in complaint
+
+
+def test_a_rotated_key_lasts_as_long_as_the_old_one_was_made_for(tmp_path: Path, at: type[datetime]) -> None:
+    keys = Keys(tmp_path)
+    old = keys.create(["read"], expires=datetime.now(UTC) + timedelta(days=30))
+    at.ahead = timedelta(days=20)  # type: ignore[attr-defined]
+    new = keys.rotate(name_of(old))
+    at.ahead = timedelta(days=49)  # type: ignore[attr-defined]
+    assert keys.verify(old) is None
+    assert keys.verify(new) is not None
+    at.ahead = timedelta(days=50, minutes=1)  # type: ignore[attr-defined]
+    assert keys.verify(new) is None
+
+
+def test_a_key_that_lasts_to_the_end_of_time_can_be_rotated(tmp_path: Path) -> None:
+    keys = Keys(tmp_path)
+    old = keys.create(["read"], expires=datetime(9999, 12, 31, tzinfo=UTC))
+    entry = json.loads(keys.path.read_text())
+    entry["keys"][0]["made"] = "2001-01-01T00:00:00Z"
+    keys.path.write_text(json.dumps(entry))
+    assert keys.verify(keys.rotate(name_of(old))) is not None
+
+
+@pytest.mark.parametrize("field", ["salt", "digest"])
+@pytest.mark.parametrize("value", ["not hexadecimal", "abc", "ä0"])
+def test_a_file_with_a_hash_that_is_none_is_broken(tmp_path: Path, field: str, value: str) -> None:
+    key = Keys(tmp_path).create(["read"])
+    entry = json.loads((tmp_path / "keys.json").read_text())
+    entry["keys"][0][field] = value
+    (tmp_path / "keys.json").write_text(json.dumps(entry))
+
+    async def play(service: Service) -> None:
+        talk = await service.talk()
+        talk.get("/v1/series", f"Authorization: Bearer {key}\r\n")
+        assert await talk.code() == "not-ready"
+
+    run(tmp_path, play)

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import socket
+import struct
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -11,13 +13,17 @@ import structlog
 from in_process import Service, Talk, run
 
 from albatross.service.api.errors import BadValue, DiskFull, NotReady, Overloaded
-from albatross.service.api.requests import FeedbackBatch, Request
+from albatross.service.api.requests import AskSeries, FeedbackBatch, Request
 from albatross.service.api.values import MOST_EVENTS
-from albatross.service.http.bodies import SLICE
+from albatross.service.http import news
+from albatross.service.http.bodies import SLICE, SLICE_BYTES, answer_lines
+from albatross.service.http.connection import Connection
 from albatross.service.http.crowd import BODY_RATE, BODY_SECONDS, HEAD_SECONDS
+from albatross.service.http.exchange import Exchange
 from albatross.service.http.keys import Keys
 from albatross.service.http.logs import configure_log
 from albatross.service.http.news import MOST_STREAMS
+from albatross.service.http.turns import MOST_BATCHES, MOST_WAITING_OF_KEY
 
 GOOD = b'{"user": "ann"}'
 ANNOUNCED = b"POST /v1/feedback HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1048576\r\n\r\n"
@@ -222,6 +228,8 @@ def test_an_answer_that_nobody_waits_for_frees_its_place(tmp_path: Path) -> None
         talk.post("/v1/recommend", GOOD)
         while not service.engine.held:
             await asyncio.sleep(0)
+        # Who only stops sending may still listen, so it breaks off.
+        talk._writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         talk.close()
         while service.crowd.members:
             await asyncio.sleep(0)
@@ -382,5 +390,201 @@ def test_the_end_answers_what_it_took_and_nothing_else(tmp_path: Path) -> None:
         assert not service.crowd.members
         late = await service.talk()
         assert await late.ended() == b""
+
+    run(tmp_path, play)
+
+
+def test_who_may_not_ask_any_more_when_all_has_come_is_refused(tmp_path: Path) -> None:
+    keys = Keys(tmp_path)
+    key = keys.create(["recommend"])
+
+    async def play(service: Service) -> None:
+        talk = await service.talk()
+        talk.say(b"POST /v1/recommend HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %b\r\n" % key.encode())
+        talk.say(b"Content-Length: %d\r\n\r\n{" % len(GOOD))
+        while not service.crowd.bodies:
+            await asyncio.sleep(0)
+        keys.revoke(key.split("_")[1])
+        talk.say(GOOD[1:])
+        assert await talk.code() == "no-valid-key"
+        assert not service.engine.asked
+
+    run(tmp_path, play)
+
+
+@pytest.mark.parametrize("harm", ["revoked", "first key", "harmed"])
+def test_a_stream_ends_when_its_key_does(tmp_path: Path, harm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(news, "STREAM_SECONDS", 0.001)
+    keys = Keys(tmp_path)
+    key = None if harm == "first key" else keys.create(["read"])
+    other = None if key is None else keys.create(["read"])
+
+    async def play(service: Service) -> None:
+        talk, stays = await service.talk(), await service.talk()
+        talk.get("/v1/stream", "" if key is None else f"Authorization: Bearer {key}\r\n")
+        stays.get("/v1/stream", "" if other is None else f"Authorization: Bearer {other}\r\n")
+        for listener in (talk, stays):
+            while not (await listener.line()).startswith(b"event: series"):
+                pass
+        if harm == "harmed":
+            keys.path.write_bytes(b"nonsense")
+        elif key is None:
+            keys.create(["read"])
+        else:
+            keys.rotate(key.split("_")[1])  # changes the key, and does not end it
+            for _ in range(3):
+                while await talk.line() != b": nothing new\n":
+                    pass
+            keys.revoke(key.split("_")[1])
+        await talk.ended()
+        if harm == "revoked":
+            while await stays.line() != b": nothing new\n":
+                pass
+
+    run(tmp_path, play)
+
+
+def test_a_stream_that_is_asked_for_at_the_end_does_not_begin(tmp_path: Path) -> None:
+    async def play(service: Service) -> None:
+        service.engine.held = []
+        talk = await service.talk()
+        talk.get("/v1/stream")
+        while not service.engine.held:
+            await asyncio.sleep(0)
+        service.application.news.close()
+        ending = asyncio.ensure_future(service.crowd.disperse(60.0))
+        await service.settled()
+        service.engine.let_go()
+        assert await talk.code() == "not-ready"
+        assert await talk.ended() == b""
+        await ending
+
+    run(tmp_path, play)
+
+
+def test_news_that_were_not_sent_are_not_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(news, "STREAM_SECONDS", 0.001)
+
+    async def play(service: Service) -> None:
+        talk = await service.talk()
+        talk.get("/v1/stream")
+        while not service.application.news._told:
+            await asyncio.sleep(0)
+        (connection,) = service.crowd.members
+        assert isinstance(connection, Connection)
+        connection.pause_writing()
+        asked = len(service.engine.asked)
+        while len(service.engine.asked) < asked + 10:
+            await asyncio.sleep(0)
+        connection.resume_writing()
+        while not (await talk.line()).startswith(b"event: series"):
+            pass
+
+    run(tmp_path, play)
+
+
+def test_one_answer_that_fails_takes_no_other_with_it(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    stream = StringIO()
+    configure_log("text", stream)
+    request.addfinalizer(structlog.reset_defaults)
+
+    async def play(service: Service) -> None:
+        def fail(question: Any) -> None:
+            raise ZeroDivisionError("a secret")
+
+        talk = await service.talk()
+        talk.get("/healthz")
+        assert await talk.status() == 200
+        bridge = service.application.bridge
+        bridge.send(AskSeries(), Exchange(next(iter(service.crowd.members))), fail)  # type: ignore[arg-type]
+        assert await bridge.ask(AskSeries())
+
+    run(tmp_path, play)
+    assert "ZeroDivisionError" in stream.getvalue()
+    assert "secret" not in stream.getvalue()
+
+
+def test_a_batch_of_refused_lines_lets_others_come_between(tmp_path: Path) -> None:
+    async def play(service: Service) -> None:
+        turns = 0
+
+        async def ask(batch: FeedbackBatch) -> Any:
+            raise AssertionError("nothing is to be asked")
+
+        async def count() -> None:
+            nonlocal turns
+            while not batch.done():
+                turns += 1
+                await asyncio.sleep(0)
+
+        batch = asyncio.ensure_future(answer_lines(b"x\n" * (20 * SLICE), ask))
+        await count()
+        assert turns >= 20
+        turns, batch = 0, asyncio.ensure_future(answer_lines((b"x" * SLICE_BYTES + b"\n") * 10, ask))
+        await count()
+        assert turns >= 10
+        assert len((await batch).splitlines()) == 10
+
+    run(tmp_path, play)
+
+
+def test_batches_take_turns_and_no_key_has_two(tmp_path: Path) -> None:
+    greedy, *modest = (Keys(tmp_path).create(["feedback"]) for _ in range(4))
+
+    async def play(service: Service) -> None:
+        def batches() -> int:
+            return sum(isinstance(asked, FeedbackBatch) for asked in service.engine.asked)
+
+        async def send(key: str) -> Talk:
+            talk = await service.talk()
+            talk.post("/v1/feedback/batch", lines_of(1), f"Authorization: Bearer {key}\r\n")
+            return talk
+
+        async def taken(count: int) -> None:
+            while service.application.admission.in_flight < count:
+                await asyncio.sleep(0)
+            await service.settled()
+
+        service.engine.held = []
+        talks = [await send(greedy)]
+        await taken(1)
+        talks += [await send(greedy) for _ in range(MOST_WAITING_OF_KEY)]
+        await taken(1 + MOST_WAITING_OF_KEY)
+        assert batches() == 1
+        assert await (await send(greedy)).code() == "overloaded"
+        talks += [await send(key) for key in modest]
+        await taken(1 + MOST_WAITING_OF_KEY + 3)
+        assert batches() == MOST_BATCHES
+        talks[1].close()  # who does not wait leaves its turn to the next
+        service.engine.let_go()
+        for number, talk in enumerate(talks):
+            if number != 1:
+                assert await talk.status() == 200
+        assert not service.application.turns._working
+        assert not service.application.turns._waiting
+
+    run(tmp_path, play)
+
+
+def test_a_batch_has_its_turn_until_the_work_is_over_whoever_waits_for_it(tmp_path: Path) -> None:
+    key = Keys(tmp_path).create(["feedback"])
+
+    async def play(service: Service) -> None:
+        service.engine.held = []
+        gone = await service.talk()
+        gone.post("/v1/feedback/batch", lines_of(1), f"Authorization: Bearer {key}\r\n")
+        while not service.engine.held:
+            await asyncio.sleep(0)
+        (member,) = service.crowd.members
+        member.hang_up()
+        while service.crowd.members:
+            await asyncio.sleep(0)
+        talk = await service.talk()
+        talk.post("/v1/feedback/batch", lines_of(1), f"Authorization: Bearer {key}\r\n")
+        while not service.application.turns._waiting:
+            await asyncio.sleep(0)
+        assert len(service.engine.asked) == 1
+        service.engine.let_go()
+        assert await talk.status() == 200
 
     run(tmp_path, play)

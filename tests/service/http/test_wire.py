@@ -2,21 +2,25 @@
 
 import asyncio
 import json
+import socket
+import sys
 from pathlib import Path
 
 import pytest
 from in_process import Service, run
+from live import Live
 
-from albatross.service.http.connection import MAX_BODY
+from albatross.service.http import connection as connection_module
+from albatross.service.http.connection import MAX_BODY, Connection
 from albatross.service.http.receiver import MAX_HEAD
 
 HEAD = b"POST /v1/recommend HTTP/1.1\r\nHost: localhost\r\n"
 GOOD = b'{"user": "ann"}'
 
 
-def head_of(size: int) -> bytes:
+def head_of(size: int, more: bytes = b"") -> bytes:
     """A request whose head has so many bytes."""
-    start = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: "
+    start = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + more + b"X: "
     return start + b"x" * (size - len(start) - 4) + b"\r\n\r\n"
 
 
@@ -210,5 +214,235 @@ def test_garbage_behind_a_request_does_not_take_its_answer(tmp_path: Path) -> No
         talk.say(HEAD + b"Transfer-Encoding: chunked\r\n\r\nnonsense")
         assert await talk.code() == "not-json"
         assert await talk.ended() == b""
+
+    run(tmp_path, play)
+
+
+class Wire(asyncio.Transport):
+    """What a connection would send, where a test decides how the bytes come and when they go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent = b""
+        self.paused = self.closed = self.eof = False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.sent += bytes(data)
+
+    def pause_reading(self) -> None:
+        self.paused = True
+
+    def resume_reading(self) -> None:
+        self.paused = False
+
+    def can_write_eof(self) -> bool:
+        return True
+
+    def write_eof(self) -> None:
+        self.eof = True
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def close(self) -> None:
+        self.closed = True
+
+    abort = close
+
+
+def connect(service: Service) -> tuple[Connection, Wire]:
+    connection, wire = Connection(service.application, service.crowd), Wire()
+    connection.connection_made(wire)
+    return connection, wire
+
+
+@pytest.mark.parametrize("size", [48 * 1024 - 1, 48 * 1024 + 1, 56 * 1024, 59_000, MAX_HEAD - 1, MAX_HEAD])
+def test_it_does_not_matter_where_a_stream_is_cut(tmp_path: Path, size: int) -> None:
+    body = b"GET /v1/version HTTP/1.1\r\nHost: localhost\r\n\r\n" + b"\r\n" * 3_000
+    stream = head_of(size, b"Content-Length: %d\r\n" % len(body)) + body + b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    cuts = (0, 1, 30, 511, 512, 16_383, 16_384, 49_151, 49_152, 49_153, size - 4, size - 1, size, size + 1, size + 40, size + len(body))
+
+    async def play(service: Service) -> None:
+        answers = set()
+        for cut in cuts:
+            connection, wire = connect(service)
+            for part in (stream[:cut], stream[cut:]):
+                if part:
+                    connection.data_received(part)
+            await service.settled()
+            answers.add(wire.sent)
+            connection.connection_lost(None)
+        (answer,) = answers
+        assert answer.count(b"HTTP/1.1 200 ") == answer.count(b"HTTP/1.1 ") == 2
+        assert b'"ready":true' in answer
+
+    run(tmp_path, play)
+
+
+def test_the_end_of_a_long_head_is_not_a_request_of_its_own(tmp_path: Path) -> None:
+    async def play(service: Service) -> None:
+        connection, wire = connect(service)
+        connection.data_received(b"GET /healthz HTTP/1.1\r\nX-A: " + b"a" * 59_000)
+        connection.data_received(b"GET /v1/version HTTP/1.1\r\nHost: localhost\r\n\r\n" + b"\r\n" * 4_000)
+        await service.settled()
+        assert wire.sent.count(b"HTTP/1.1 ") == 1
+        connection.connection_lost(None)
+
+    run(tmp_path, play)
+
+
+@pytest.mark.parametrize(
+    ("beginning", "more"),
+    [
+        (b"0\r\nX: ", b"a" * 1_000),
+        (b"0\r\n", b"X: a\r\n" * 100),
+        (b"1;x=", b"a" * 1_000),
+        (b"1\r\na\r\n", b"1;x=%b\r\na\r\n" % (b"a" * 1_000)),
+        (b"8000\r\n" + b" " * 0x8000 + b"\r\n0\r\nX: ", b"a" * 1_000),
+    ],
+    ids=["trailer", "trailers", "extension", "extensions", "trailer behind a body"],
+)
+def test_what_comes_with_a_body_and_has_no_end_is_cut_off(tmp_path: Path, beginning: bytes, more: bytes) -> None:
+    async def play(service: Service) -> None:
+        connection, wire = connect(service)
+        connection.data_received(HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + beginning)
+        sent = 0
+        while not wire.sent:
+            assert sent < 2 * MAX_HEAD
+            connection.data_received(more)
+            sent += len(more)
+        assert wire.sent.startswith(b"HTTP/1.1 400 ")
+        assert wire.eof or wire.closed
+        connection.connection_lost(None)
+
+    run(tmp_path, play)
+
+
+def test_a_body_may_come_byte_by_byte_and_takes_no_more_memory_than_in_one_piece(tmp_path: Path) -> None:
+    async def play(service: Service) -> None:
+        talk = await service.talk()
+        body = b'{"user": "ann"%b}' % (b" " * 200_000)
+        chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in body)
+        talk.say(HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunks)
+        while service.crowd.bytes < len(body):
+            await asyncio.sleep(0)
+        (exchange,) = service.crowd.bodies.values()
+        assert sys.getsizeof(exchange.body) < 2 * len(body)
+        talk.say(b"0\r\nX: a short trailer\r\n\r\n")
+        assert await talk.status() == 200
+
+    run(tmp_path, play)
+
+
+LONG = GOOD + b" " * 600
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        b"Content-Length: %d\r\n\r\n" % len(GOOD) + GOOD,
+        b"Content-Length: %d\r\n\r\n" % len(LONG) + LONG,
+        b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(LONG), LONG),
+    ],
+    ids=["short", "long", "chunked"],
+)
+def test_few_requests_are_taken_before_the_first_is_answered(tmp_path: Path, first: bytes) -> None:
+    async def play(service: Service) -> None:
+        service.engine.held = []
+        connection, wire = connect(service)
+        connection.data_received(HEAD + first + b"GET / HTTP/1.1\r\n\r\n" * 5_000)
+        await service.settled()
+        assert wire.paused
+        assert len(connection._receiver.pipeline) < 32
+        service.engine.let_go()
+        await service.settled()
+        assert wire.sent.count(b"HTTP/1.1 403 ") == 5_000
+        connection.connection_lost(None)
+
+    run(tmp_path, play)
+
+
+def test_who_stops_sending_is_answered(tmp_path: Path) -> None:
+    async def play(service: Service) -> None:
+        for half in (b"", b"GET /healthz HTT"):
+            service.engine.held = []
+            talk = await service.talk()
+            for _ in range(3):
+                talk.post("/v1/recommend", GOOD)
+            talk.say(half)
+            talk._writer.write_eof()
+            while not service.engine.held:
+                await asyncio.sleep(0)
+            await service.settled()
+            service.engine.let_go()
+            for _ in range(3):
+                assert await talk.status() == 200
+            assert await talk.ended() == b""
+        talk = await service.talk()
+        talk.say(HEAD + b"Content-Length: 15\r\n\r\n{")
+        talk._writer.write_eof()
+        assert await talk.ended() == b""
+
+    run(tmp_path, play)
+
+
+def test_who_stops_sending_is_answered_by_a_real_server(shop: Live) -> None:
+    with socket.create_connection(("127.0.0.1", shop.port)) as client:
+        client.sendall(b"GET /v1/version HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        client.shutdown(socket.SHUT_WR)
+        assert client.makefile("rb").read().startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_connection_that_ends_keeps_its_time(tmp_path: Path) -> None:
+    async def play(service: Service) -> None:
+        connection, wire = connect(service)
+        connection.pause_writing()
+        connection.end()
+        assert wire.closed
+        until = service.crowd.unread[connection]
+        connection.resume_writing()
+        connection.pause_writing()
+        assert service.crowd.unread[connection] == until
+        connection.connection_lost(None)
+
+    run(tmp_path, play)
+
+
+def test_what_came_before_garbage_is_answered_also_to_one_who_reads_late(tmp_path: Path) -> None:
+    class Full(Wire):
+        def write(self, data: bytes | bytearray | memoryview) -> None:
+            super().write(data)
+            owners[0].pause_writing()
+
+    async def play(service: Service) -> None:
+        connection, wire = Connection(service.application, service.crowd), Full()
+        owners.append(connection)
+        connection.connection_made(wire)
+        connection.data_received(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" * 3 + b"\x00\r\n\r\n")
+        for answers in (1, 2, 3):
+            assert wire.sent.count(b"HTTP/1.1 200 ") == wire.sent.count(b"HTTP/1.1 ") == answers
+            assert (wire.closed or wire.eof) == (answers == 3)
+            connection.resume_writing()
+        assert wire.sent.count(b"connection: close") == 1
+        connection.connection_lost(None)
+
+    owners: list[Connection] = []
+    run(tmp_path, play)
+
+
+@pytest.mark.parametrize(
+    "end", [b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", b"\x00"], ids=["last", "garbage"]
+)
+def test_who_was_told_to_come_later_is_answered_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: bytes) -> None:
+    """A pause after a refusal is not the end, also where nothing more is heard."""
+    monkeypatch.setattr(connection_module, "SHED_SECONDS", 0.0)
+
+    async def play(service: Service) -> None:
+        service.engine.congested = True
+        talk = await service.talk()
+        talk.say(HEAD + b"Content-Length: 15\r\n\r\n" + GOOD + b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" + end)
+        assert await talk.status() == 429
+        assert await talk.status() == 200
+        assert (await talk.ended()).count(b"HTTP/1.1 200 ") == end.startswith(b"GET")
 
     run(tmp_path, play)

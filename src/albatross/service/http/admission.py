@@ -19,6 +19,8 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 MOST_GUESSES = 8
 """Keys with a slow hash that may wait to be verified, at most."""
 
+NO_KEY = "there is no key; accepted: the header Authorization: Bearer KEY"
+
 PREFLIGHT = (
     b"access-control-allow-methods: GET, POST\r\n"
     b"access-control-allow-headers: authorization, content-type\r\n"
@@ -59,7 +61,7 @@ class Admission:
     def check_names(self, exchange: Exchange) -> None:
         """Refuse another Host than ours and another Origin than those allowed. Nothing is parsed: names are compared as they are."""
         headers = exchange.headers
-        host = headers.get(b"host", b"").lower()
+        host = headers.get(b"host", b"").lower().removesuffix(b":")  # a port may be empty
         if host not in self._known_hosts:
             if b"*" not in self._hosts and _without_port(host) not in self._hosts:
                 given = shorten(host.decode("latin-1"))
@@ -88,6 +90,14 @@ class Admission:
         key = self.keys.find(_bearer(exchange))
         _check_scope(key, scope)
         exchange.key = key
+
+    def check_again(self, exchange: Exchange, scope: Scope) -> None:
+        """Refuse who was let in and would not be now: the key has ended meanwhile, or none was needed before."""
+        if not self.key_is_needed():
+            return
+        if exchange.key is None:
+            raise Unauthorized(NO_KEY)
+        _check_scope(self.keys.current(exchange.key), scope)
 
     async def verify_key(self, exchange: Exchange, scope: Scope) -> None:
         """The same, with a slow hash. These wait for one another, and nobody else for them."""
@@ -143,7 +153,7 @@ def _bearer(exchange: Exchange) -> str:
     word, _, given = exchange.headers.get(b"authorization", b"").decode("latin-1").partition(" ")
     given = given.strip()
     if word.lower() != "bearer" or not given:
-        raise Unauthorized("there is no key; accepted: the header Authorization: Bearer KEY")
+        raise Unauthorized(NO_KEY)
     return given
 
 

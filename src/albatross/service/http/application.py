@@ -23,6 +23,7 @@ from albatross.service.http.metrics import CONTENT_TYPE, OTHER, Meter, Metrics
 from albatross.service.http.news import News
 from albatross.service.http.problems import MEDIA_TYPE, headers_of, of_error
 from albatross.service.http.strict_json import read_as
+from albatross.service.http.turns import Turns
 
 JSON = b"application/json"
 
@@ -50,7 +51,8 @@ class Application:
         self.engine = bridge.engine
         self.metrics = Metrics(route.path for route in ROUTES)
         self.wire = self.metrics.meters[OTHER]
-        self.news = News(bridge)
+        self.news = News(bridge, admission)
+        self.turns = Turns()
         self._descriptions = {needed: encode(openapi.describe(scale, needed)) for needed in (False, True)}
         self._tasks: set[asyncio.Task[None]] = set()
         special = {
@@ -81,6 +83,7 @@ class Application:
         assert served is not None
         try:
             if served.scope is not None:
+                self.admission.check_again(exchange, served.scope)  # a body may have taken its time
                 self.admission.enter(exchange)
             served.handler(exchange, served)
         except Exception as error:
@@ -121,7 +124,7 @@ class Application:
                 self._run(exchange, self._verify(exchange, served.scope))
                 return
             self.admission.check_load()
-        length = exchange.headers.get(b"content-length", b"")
+        length = exchange.headers.get(b"content-length", b"").lstrip(b"0")
         if len(length) > 6 and int(length) > MAX_BODY:  # the parser lets digits pass only
             self.refuse(exchange, BODY_TOO_LARGE)
             return
@@ -149,7 +152,9 @@ class Application:
 
     def _answer_batch(self, exchange: Exchange, served: Served) -> None:
         async def answer() -> None:
-            exchange.answer(200, NDJSON.encode(), await answer_lines(exchange.take_body(), self.bridge.ask))
+            async with self.turns.take(None if exchange.key is None else exchange.key.name):
+                if not exchange.answered:  # or the client has not waited
+                    exchange.answer(200, NDJSON.encode(), await answer_lines(exchange.take_body(), self.bridge.ask))
 
         self._run(exchange, answer())
 

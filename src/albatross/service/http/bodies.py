@@ -1,5 +1,6 @@
 """Many ratings in one request: one JSON document a line in, one status line each out."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
 import msgspec
@@ -8,11 +9,13 @@ from albatross.service.api.answers import Accepted, BatchAccepted, LineAnswer, R
 from albatross.service.api.errors import NotJson, Refused, TooLarge
 from albatross.service.api.requests import Feedback, FeedbackBatch
 from albatross.service.api.values import MOST_EVENTS
-from albatross.service.http.problems import LONGEST_DETAIL
+from albatross.service.http.problems import LONGEST_DETAIL, of_error
 from albatross.service.http.strict_json import read_as, shorten
 
-SLICE = 500
-"""Lines that are read and committed together: so many take a few milliseconds, in which nobody else is heard."""
+SLICE = 100
+"""Lines that are read and committed together: so many take a millisecond or two, in which nobody else is heard."""
+SLICE_BYTES = 2**16
+"""Bytes of these lines, but for one that is longer."""
 
 Ask = Callable[[FeedbackBatch], Awaitable[BatchAccepted]]
 
@@ -25,6 +28,7 @@ async def answer_lines(body: bytes, ask: Ask) -> bytes:
     answer = bytearray()
     for start, lines in _slices(split_lines(body)):
         answer += _written(start, await _results([read_line(line) for line in lines], ask))
+        await asyncio.sleep(0)  # where all lines are refused, nobody was asked, and others would wait for the whole batch
     return bytes(answer)
 
 
@@ -47,10 +51,10 @@ def split_lines(body: bytes) -> list[bytes]:
 
 
 def read_line(line: bytes) -> Feedback | Refusal:
-    """A line as a rating, or why it is none."""
+    """A line as a rating, or why it is none. Whatever is wrong with it, the other lines have nothing to do with it."""
     try:
         return read_as(line, Feedback)
-    except Refused as error:
+    except Exception as error:
         return _refusal(error)
 
 
@@ -65,12 +69,18 @@ async def _results(lines: Sequence[Feedback | Refusal], ask: Ask) -> list[Accept
 
 
 def _slices(lines: Sequence[bytes]) -> Iterator[tuple[int, Sequence[bytes]]]:
-    for start in range(0, len(lines), SLICE):
-        yield start, lines[start : start + SLICE]
+    start = size = 0
+    for number, line in enumerate(lines):
+        if number > start and (number - start == SLICE or size + len(line) > SLICE_BYTES):
+            yield start, lines[start:number]
+            start, size = number, 0
+        size += len(line)
+    yield start, lines[start:]
 
 
-def _refusal(error: Refused) -> Refusal:
-    return Refusal(error.status, error.code, str(error))
+def _refusal(error: Exception) -> Refusal:
+    said = of_error(error)
+    return Refusal(said.status, said.code, said.detail)
 
 
 def _written(start: int, results: Iterable[Accepted | Refusal]) -> bytes:

@@ -13,6 +13,7 @@ from albatross.service.api.answers import Answer, Readiness
 from albatross.service.api.requests import Request
 from albatross.service.engine.tickets import Ticket
 from albatross.service.http.exchange import Exchange
+from albatross.service.http.logs import unforeseen
 
 A = TypeVar("A", bound=Answer)
 
@@ -92,4 +93,7 @@ class Bridge:
 
     def _settle(self, tickets: Sequence[Ticket]) -> None:
         for ticket in tickets:
-            ticket.settle(ticket)  # type: ignore[attr-defined]
+            try:
+                ticket.settle(ticket)  # type: ignore[attr-defined]
+            except Exception as error:  # the others wait for their answers
+                unforeseen(error)

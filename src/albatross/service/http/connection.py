@@ -73,6 +73,10 @@ class Connection(asyncio.Protocol):
         """Whether it was told to come later, and is not heard before."""
         self._deaf = False
         """Whether nothing more is heard."""
+        self._silent = False
+        """Whether the client sends no more than it has: once that is answered, it is over."""
+        self._leaving = False
+        """Whether the connection ends as soon as everything was sent."""
 
     # What the event loop tells.
 
@@ -82,7 +86,7 @@ class Connection(asyncio.Protocol):
             self.hang_up()
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._deaf = True
+        self._deaf = self._leaving = True
         self.crowd.leave(self)
         lost = (self._current, *self._receiver.pipeline, self._receiver.receiving)
         self._current = self._receiver.receiving = None
@@ -100,13 +104,24 @@ class Connection(asyncio.Protocol):
         else:
             self._feed(data)
 
+    def eof_received(self) -> bool:
+        """The client sends no more, and may still listen: what it has asked is answered. Returns whether the connection stays."""
+        asked = self._rest or self._receiver.pipeline or (self._current is not None and self._current.complete)
+        # TLS has no half of a connection. And who listens to a stream and stops sending is gone.
+        if not asked or self._leaving or not self.transport.can_write_eof() or (self._current is not None and self._current.streaming):
+            return False
+        self._silent = True
+        return True
+
     def pause_writing(self) -> None:
         self._choked = True
-        self.crowd.unread[self] = time.monotonic() + READ_SECONDS
+        if not self._leaving:  # which has its own time
+            self.crowd.unread[self] = time.monotonic() + READ_SECONDS
 
     def resume_writing(self) -> None:
         self._choked = False
-        self.crowd.unread.pop(self, None)
+        if not self._leaving:
+            self.crowd.unread.pop(self, None)
         self.proceed()
 
     # What the receiver and the exchanges tell.
@@ -117,7 +132,7 @@ class Connection(asyncio.Protocol):
             self._discard(len(body))
             return
         exchange.size += len(body)
-        exchange.body.append(body)
+        exchange.body += body
         if exchange is self._current:  # what is not yet has the length of a piece at most, and is counted when its turn comes
             self._check_size(exchange, len(body))
 
@@ -132,13 +147,15 @@ class Connection(asyncio.Protocol):
 
     def _rested(self) -> None:
         self._resting = False
-        if not self._deaf:
+        if not self._leaving:
             self.proceed()
 
-    def write(self, exchange: Exchange, data: bytes) -> None:
-        """A part of the answer. Who does not read gets no more of it."""
-        if exchange is self._current and not self._choked:
-            self.transport.write(data)
+    def write(self, exchange: Exchange, data: bytes) -> bool:
+        """A part of the answer. Who does not read gets no more of it. Whether it was sent."""
+        if exchange is not self._current or self._choked:
+            return False
+        self.transport.write(data)
+        return True
 
     def finish(self, exchange: Exchange) -> None:
         """No more parts come: the end of the connection is the end of the answer."""
@@ -155,6 +172,8 @@ class Connection(asyncio.Protocol):
             self._feed(rest)
             if not self._rest:
                 self.transport.resume_reading()
+        if self._silent and not self._feeding:
+            self._part()
 
     def release(self, exchange: Exchange) -> None:
         """The exchange is over: what it held is free."""
@@ -190,6 +209,8 @@ class Connection(asyncio.Protocol):
         self._receiver.pipeline.clear()
         if self._current is not None and self._current.complete:
             self._current.keep_alive = False
+        elif self._current is None and not self.transport.can_write_eof() and not self.transport.get_write_buffer_size():
+            self.hang_up()  # TLS would wait for the farewell of a client that is not listening
         else:
             self.refuse(ENDING)
             self._turn_away()
@@ -297,12 +318,20 @@ class Connection(asyncio.Protocol):
             self._tell(NOT_HTTP)
             self._turn_away()
             return
-        self._deaf = True
+        self._deaf = self._silent = True
+        last = self._receiver.pipeline[-1] if self._receiver.pipeline else self._current
+        if last is not None and last.complete:
+            last.keep_alive = False
         self._go_on()
-        if self._current is not None and self._current.complete:
-            self._current.keep_alive = False
-        else:
-            self.refuse(NOT_HTTP_BODY)
+        self._part()
+
+    def _part(self) -> None:
+        """End, if nothing is left to be answered of one that is silent."""
+        if self._current is not None:
+            if not self._current.complete:  # and never will be
+                self.refuse(NOT_HTTP_BODY)
+                self._turn_away()
+        elif not self._rest and not self._receiver.pipeline:
             self._turn_away()
 
     def _tell(self, content: Problem) -> None:
@@ -314,15 +343,19 @@ class Connection(asyncio.Protocol):
 
     def _turn_away(self) -> None:
         """End, perhaps in the middle of a request: to close while data is on its way would take from the client what it was told."""
+        if self._leaving:
+            return
         if self._receiver.receiving is None or not self.transport.can_write_eof():
             self._close()
             return
+        self._leaving = True
         self._forget_waiting()
         self.crowd.unread[self] = time.monotonic() + LINGER_SECONDS
         self.transport.write_eof()
 
     def _close(self) -> None:
         """End when everything has been sent, or when the client does not read it."""
+        self._leaving = True
         self._forget_waiting()
         if not self.transport.is_closing():
             self.crowd.unread[self] = time.monotonic() + READ_SECONDS

@@ -29,8 +29,8 @@ class Line(Protocol):
     def send(self, exchange: "Exchange", data: bytes) -> None:
         """The whole answer."""
 
-    def write(self, exchange: "Exchange", data: bytes) -> None:
-        """A part of an answer that ends with the connection."""
+    def write(self, exchange: "Exchange", data: bytes) -> bool:
+        """A part of an answer that ends with the connection. Whether it was sent."""
 
     def proceed(self) -> None:
         """Go on: what was waited for is there."""
@@ -65,6 +65,7 @@ class Exchange:
         "served",
         "shed",
         "size",
+        "streaming",
         "url",
     )
 
@@ -75,7 +76,7 @@ class Exchange:
         self.url = self.method = b""
         self.headers: dict[bytes, bytes] = {}
         self.keep_alive = True
-        self.body: list[bytes] = []
+        self.body = bytearray()
         self.size = 0
         """Bytes of the body so far."""
         self.held = 0
@@ -89,6 +90,8 @@ class Exchange:
         self.placed = False
         """Whether it has a place among those that are worked on."""
         self.answered = False
+        self.streaming = False
+        """Whether the answer goes on until somebody hangs up."""
         self.shed = False
         """Whether it was refused because there was too much to do."""
         self.cors = b""
@@ -103,8 +106,8 @@ class Exchange:
         self.headers[name] = value if name not in self.headers else b"%b, %b" % (self.headers[name], value)
 
     def take_body(self) -> bytes:
-        parts, self.body = self.body, []
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        body, self.body = self.body, bytearray()
+        return bytes(body)
 
     def answer(self, status: int, kind: bytes, body: bytes, extra: bytes = b"") -> None:
         """Send an answer, the only one. Nobody hears it where the connection is gone, but it counts."""
@@ -135,7 +138,7 @@ class Exchange:
 
     def begin_stream(self, kind: bytes) -> None:
         """Send the head of an answer that ends with the connection."""
-        self.keep_alive = False
+        self.keep_alive, self.streaming = False, True
         data = b"%bcontent-type: %b\r\ncache-control: no-store\r\n%bconnection: close\r\n\r\n" % (STATUS_LINES[200], kind, self.cors)
         self._end(200)
         self.line.write(self, data)
@@ -149,6 +152,7 @@ class Exchange:
             self.on_end(self)
 
     def _end(self, status: int) -> None:
+        self.body = bytearray()  # nobody will read it, and it is no longer counted
         self.line.release(self)
         if self.meter is not None:
             self.meter.observe(status, time.monotonic() - self.began)

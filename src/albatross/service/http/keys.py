@@ -53,6 +53,11 @@ class Key(Struct, frozen=True, omit_defaults=True):
     def expired(self, now: datetime) -> bool:
         return self.expires is not None and datetime.fromisoformat(self.expires) <= now
 
+    @property
+    def lifespan(self) -> timedelta | None:
+        """How long it was made for; nothing if for ever."""
+        return None if self.expires is None else datetime.fromisoformat(self.expires) - datetime.fromisoformat(self.made)
+
     def matches(self, secret: str) -> bool:
         """Whether this is the secret. Slow, by design, where the hash is."""
         return hmac.compare_digest(_HASHES[self.hash](secret, bytes.fromhex(self.salt)), bytes.fromhex(self.digest))
@@ -98,6 +103,11 @@ class Keys:
             raise Unverified
         return key if hmac.compare_digest(mark, self._mark(given)) else None
 
+    def current(self, key: Key) -> Key | None:
+        """A key that was found before, as it is now; nothing if it has ended meanwhile."""
+        kept = self._keys.get(key.name)
+        return None if kept is None or kept.digest != key.digest or kept.expired(datetime.now(UTC)) else kept
+
     def verify(self, given: str) -> Key | None:
         """The same, and as long as it takes; any thread may ask."""
         self.refresh()
@@ -130,7 +140,7 @@ class Keys:
             del keys[name]
 
     def rotate(self, name: str, overlap: timedelta = OVERLAP) -> str:
-        """Make a key that allows the same, and let the old one end after a while in which both work."""
+        """Make a key that allows the same for as long as the old one was made for, and let that end after a while in which both work."""
         with self._changed(name) as keys:
             old, now = keys[name], datetime.now(UTC)
             if old.expired(now):
@@ -138,7 +148,8 @@ class Keys:
             end = now + overlap
             if old.expires is None or datetime.fromisoformat(old.expires) > end:
                 keys[name] = replace(old, expires=_written(end))
-            return _add(keys, old.scopes, old.note, None)
+            lifespan = old.lifespan
+            return _add(keys, old.scopes, old.note, None if lifespan is None else _later(now, lifespan))
 
     def refresh(self) -> None:
         """Read the file if it has changed. Raises `NotReady` where it was there and cannot be read: that opens nothing."""
@@ -162,6 +173,9 @@ class Keys:
                 if key.hash not in _HASHES:
                     raise ValueError(f"a hash called {key.hash}")
                 key.expired(datetime.now(UTC))
+                _ = key.lifespan, bytes.fromhex(key.digest)
+                if len(bytes.fromhex(key.salt)) > hashlib.blake2b.MAX_KEY_SIZE:
+                    raise ValueError("a long salt")
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, TypeError) as error:
@@ -203,6 +217,14 @@ def _add(keys: dict[str, Key], scopes: tuple[str, ...], note: str, expires: date
     made, end = _written(datetime.now(UTC)), None if expires is None else _written(expires)
     keys[name] = Key(name, scopes, salt.hex(), _fast(secret, salt).hex(), made, note, "blake2b", end)
     return f"alb_{name}_{secret}"
+
+
+def _later(now: datetime, span: timedelta) -> datetime:
+    """A span from now, or the last moment that can be written."""
+    try:
+        return now + span
+    except OverflowError:
+        return datetime.max.replace(tzinfo=UTC)
 
 
 def _written(time: datetime) -> str:

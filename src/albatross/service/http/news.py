@@ -8,9 +8,10 @@ import contextlib
 
 import msgspec
 
-from albatross.service.api.errors import Overloaded, Refused
+from albatross.service.api.errors import NotReady, Overloaded, Refused
 from albatross.service.api.requests import AskSeries, AskVersion
-from albatross.service.api.routes import EVENTS
+from albatross.service.api.routes import EVENTS, Scope
+from albatross.service.http.admission import Admission
 from albatross.service.http.bridge import Bridge
 from albatross.service.http.exchange import Exchange
 
@@ -18,19 +19,23 @@ MOST_STREAMS = 32
 STREAM_SECONDS = 1.0
 """How often there is a look whether there is anything new."""
 
+SCOPE: Scope = "read"
+"""What a listener's key has to allow, for as long as it listens."""
+
 _NOTHING_NEW = b": nothing new\n\n"
 
 
 class News:
     """Who listens, and what they were told last. Belongs to one event loop."""
 
-    def __init__(self, bridge: Bridge) -> None:
-        self._bridge = bridge
+    def __init__(self, bridge: Bridge, admission: Admission) -> None:
+        self._bridge, self._admission = bridge, admission
         self._places: set[Exchange] = set()
         self._told: dict[Exchange, int] = {}
         """The last event that each listener knows of."""
         self._telling: asyncio.Task[None] | None = None
         self._joined = asyncio.Event()
+        self._closed = False
 
     def admit(self, exchange: Exchange) -> None:
         """Give a place to who wants to listen: before anything is asked, so that not one too many gets in."""
@@ -47,6 +52,8 @@ class News:
         await self._bridge.ask(AskVersion("none"))
         if exchange not in self._places:
             return  # gone meanwhile
+        if self._closed:
+            raise NotReady("the service is ending")
         exchange.begin_stream(EVENTS.encode())
         self._told[exchange] = -1
         self._joined.set()
@@ -54,7 +61,8 @@ class News:
             self._telling = asyncio.get_running_loop().create_task(self._tell())
 
     def close(self) -> None:
-        """End all streams."""
+        """End all streams, also those that are about to begin."""
+        self._closed = True
         if self._telling is not None:
             self._telling.cancel()
         self._end_all()
@@ -73,14 +81,24 @@ class News:
         self._end_all()
 
     async def _tell_once(self) -> None:
+        self._end_unwelcome()
         version = await self._bridge.ask(AskVersion("none"))
         news = b""
         if any(told != version.seq for told in self._told.values()):
             series = await self._bridge.ask(AskSeries())
             news = _event("version", version.seq, msgspec.json.encode(version)) + _event("series", version.seq, msgspec.json.encode(series))
         for exchange, told in self._told.items():
-            exchange.line.write(exchange, _NOTHING_NEW if told == version.seq else news)
-            self._told[exchange] = version.seq
+            if exchange.line.write(exchange, _NOTHING_NEW if told == version.seq else news):
+                self._told[exchange] = version.seq
+
+    def _end_unwelcome(self) -> None:
+        """End the streams of those who would not be let in now."""
+        for exchange in list(self._told):
+            try:
+                self._admission.check_again(exchange, SCOPE)
+            except Refused:
+                del self._told[exchange]
+                exchange.line.finish(exchange)
 
     def _end_all(self) -> None:
         for exchange in list(self._told):

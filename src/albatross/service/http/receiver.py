@@ -9,8 +9,14 @@ from albatross.service.http.logs import unforeseen
 
 MAX_HEAD = 2**16
 """Bytes of a request line and its headers, as most servers have it."""
+MAX_OVERHEAD = 2**16
+"""Bytes behind a head that are no body: the sizes and extensions of chunks, and what may follow the last one …"""
+OVERHEAD_RATE = 16
+"""… and so many more for each byte of a body, as somebody may send it byte by byte."""
 PIECE = 2**14
-"""Bytes that the parser gets at a time: as many requests as fit into these can wait on one connection."""
+"""Bytes of a body that the parser gets at a time."""
+SMALL_PIECE = 2**9
+"""The same where requests may begin: as many as fit into these can wait on one connection."""
 
 
 class NotHttp(Exception):
@@ -37,12 +43,18 @@ class Receiver:
         """Whether the client wants no more answers than to what it has sent."""
         self._head = 0
         """Bytes of the head that is arriving, and of what stood before it in the same piece."""
+        self._length: int | None = None
+        """Bytes of the body that is arriving, where that was said before."""
+        self._delivered = self._overhead = self._silence = 0
+        """Bytes of the body so far, of what came with it, and of what came since the last of the body."""
 
     def feed(self, data: bytes, position: int) -> int:
         """Look at the next piece of what came; returns where the one after it begins. Raises `NotHttp` or `HeadTooLarge`."""
         known = self.receiving if self.in_head else None
-        size = PIECE if known is None else min(PIECE, MAX_HEAD - self._head)
-        piece = data[position : position + size] if len(data) > size else data
+        body = None if self.in_head else self.receiving
+        delivered = self._delivered
+        size = self._size()
+        piece = data[position : position + size] if position or len(data) > size else data
         try:
             self._parser.feed_data(piece)
         except httptools.HttpParserUpgrade:
@@ -57,7 +69,24 @@ class Receiver:
             self._head = len(piece) if known is not self.receiving else self._head + len(piece)
             if self._head >= MAX_HEAD:
                 raise HeadTooLarge
+        elif body is not None and body is self.receiving:
+            self._count(len(piece), self._delivered - delivered)
         return position + len(piece)
+
+    def _size(self) -> int:
+        """Bytes of the next piece: many only where they are of a body, so that it does not become hundreds of requests at once."""
+        if self.in_head:
+            return min(SMALL_PIECE, MAX_HEAD - self._head)
+        if self.receiving is None or self._length is None:
+            return SMALL_PIECE
+        return min(PIECE, max(SMALL_PIECE, self._length - self._delivered))
+
+    def _count(self, fed: int, delivered: int) -> None:
+        """Refuse what goes on without end and is no body: the parser collects it, in a time that grows with the square of its length."""
+        self._overhead += fed - delivered
+        self._silence = fed if delivered else self._silence + fed
+        if self._silence > MAX_OVERHEAD or self._overhead > MAX_OVERHEAD + OVERHEAD_RATE * self._delivered:
+            raise NotHttp
 
     def on_message_begin(self) -> None:
         self.receiving = Exchange(self._line)
@@ -77,9 +106,13 @@ class Receiver:
         self.in_head = False
         exchange.method = parser.get_method()
         exchange.keep_alive = parser.should_keep_alive() and not parser.should_upgrade() and parser.get_http_version() == "1.1"
+        length = exchange.headers.get(b"content-length")
+        self._length = None if length is None else int(length.lstrip(b"0") or b"0")  # Python converts no thousands of digits
+        self._delivered = self._overhead = self._silence = 0
         self.pipeline.append(exchange)
 
     def on_body(self, body: bytes) -> None:
+        self._delivered += len(body)
         self._line.receive(self.receiving, body)  # type: ignore[arg-type]
 
     def on_message_complete(self) -> None:

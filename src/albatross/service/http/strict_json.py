@@ -47,6 +47,8 @@ def parse(body: bytes) -> Any:
     """
     try:
         value = _DECODER.decode(body.decode())
+        if b"\\u" in body:
+            _check_escapes(value)
     except Refused:
         raise
     except UnicodeDecodeError as error:
@@ -57,8 +59,6 @@ def parse(body: bytes) -> Any:
         raise NotJson("the document is nested too deep") from None
     except ValueError:  # the only other one that Python's reader raises: it does not convert more digits than a few thousand
         raise BadValue("a number has too many digits") from None
-    if b"\\u" in body:
-        _check_escapes(value)
     return value
 
 
@@ -77,6 +77,8 @@ def read_as(body: bytes, kind: type[T]) -> T:
         return msgspec.convert(parse(body), kind)
     except msgspec.ValidationError as error:
         raise BadValue(_plain(str(error))) from None
+    except RecursionError:
+        raise NotJson("the document is nested too deep") from None
 
 
 def _check_shape(body: bytes) -> None:

@@ -13,7 +13,7 @@ from socket import SHUT_RDWR, socket
 from albatross.core.errors import InvalidInput
 from albatross.service.api.errors import Refused
 from albatross.service.http.connection import Application, Connection
-from albatross.service.http.crowd import HEAD_SECONDS, Crowd
+from albatross.service.http.crowd import HEAD_SECONDS, LINGER_SECONDS, Crowd
 
 PAUSE_SECONDS = 0.1
 """Before the next try, where the system could not accept a connection."""
@@ -63,6 +63,7 @@ class Handshake:
                 self._client,
                 ssl=self._context,
                 ssl_handshake_timeout=HEAD_SECONDS,
+                ssl_shutdown_timeout=LINGER_SECONDS,
             )
         except OSError:  # what is not TLS, or does not come, is no news
             self._client.close()

@@ -14,9 +14,9 @@ from albatross.service.engine.tickets import Ticket
 from albatross.service.http.admission import LOOPBACK, Admission
 from albatross.service.http.application import Application
 from albatross.service.http.bridge import Bridge
-from albatross.service.http.connection import Connection
-from albatross.service.http.crowd import Crowd
 from albatross.service.http.keys import Keys
+from albatross.service.http.wire.connection import Connection
+from albatross.service.http.wire.crowd import Crowd
 
 
 class Obedient:

@@ -316,7 +316,8 @@ PATIENT = """
 import asyncio.constants, sys
 sys.modules["uvloop"] = None
 asyncio.constants.SSL_SHUTDOWN_TIMEOUT = 3600
-import albatross.service.http.connection as connection, albatross.service.http.process as process, albatross.service.http.tls as tls
+from albatross.service.http import process
+from albatross.service.http.wire import connection, tls
 connection.READ_SECONDS = process.DRAIN_SECONDS = tls.LINGER_SECONDS = 3600
 """
 """A process that waits for whoever it can wait for."""

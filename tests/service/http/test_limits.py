@@ -17,13 +17,13 @@ from albatross.service.api.requests import AskSeries, FeedbackBatch, Request
 from albatross.service.api.values import MOST_EVENTS
 from albatross.service.http import news
 from albatross.service.http.bodies import SLICE, SLICE_BYTES, answer_lines
-from albatross.service.http.connection import Connection
-from albatross.service.http.crowd import BODY_RATE, BODY_SECONDS, HEAD_SECONDS
-from albatross.service.http.exchange import Exchange
 from albatross.service.http.keys import Keys
 from albatross.service.http.logs import configure_log
 from albatross.service.http.news import MOST_STREAMS
 from albatross.service.http.turns import MOST_BATCHES, MOST_WAITING_OF_KEY
+from albatross.service.http.wire.connection import Connection
+from albatross.service.http.wire.crowd import BODY_RATE, BODY_SECONDS, HEAD_SECONDS
+from albatross.service.http.wire.exchange import Exchange
 
 GOOD = b'{"user": "ann"}'
 ANNOUNCED = b"POST /v1/feedback HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1048576\r\n\r\n"

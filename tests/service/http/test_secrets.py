@@ -35,7 +35,8 @@ def fail(self, tickets):
 Group.run = fail
 """
 BROKEN_ROOM = """
-from albatross.service.http import application, receiver
+from albatross.service.http import application
+from albatross.service.http.wire import receiver
 read, head = application.read_as, receiver.Receiver.on_header
 def fail(body, kind):
     if b"secretuser-breaks-it" in body:

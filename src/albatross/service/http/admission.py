@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from albatross.service.api.errors import Denied, Overloaded, Unauthorized
 from albatross.service.api.routes import Scope
 from albatross.service.http.bridge import Asked
-from albatross.service.http.exchange import Exchange
 from albatross.service.http.keys import Key, Keys
 from albatross.service.http.strict_json import shorten
+from albatross.service.http.wire.exchange import Exchange
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 MOST_GUESSES = 8

@@ -15,15 +15,15 @@ from albatross.service.http import openapi
 from albatross.service.http.admission import PREFLIGHT, Admission
 from albatross.service.http.bodies import answer_lines
 from albatross.service.http.bridge import Bridge, Question
-from albatross.service.http.connection import BODY_TOO_LARGE, MAX_BODY
-from albatross.service.http.crowd import Crowd
-from albatross.service.http.exchange import Exchange
 from albatross.service.http.keys import Unverified
 from albatross.service.http.metrics import CONTENT_TYPE, OTHER, Meter, Metrics
 from albatross.service.http.news import News
 from albatross.service.http.problems import MEDIA_TYPE, headers_of, of_error
 from albatross.service.http.strict_json import read_as
 from albatross.service.http.turns import Turns
+from albatross.service.http.wire.connection import BODY_TOO_LARGE, MAX_BODY
+from albatross.service.http.wire.crowd import Crowd
+from albatross.service.http.wire.exchange import Exchange
 
 JSON = b"application/json"
 

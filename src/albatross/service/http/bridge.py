@@ -12,8 +12,8 @@ from typing import Any, Protocol, TypeVar
 from albatross.service.api.answers import Answer, Readiness
 from albatross.service.api.requests import Request
 from albatross.service.engine.tickets import Ticket
-from albatross.service.http.exchange import Exchange
 from albatross.service.http.logs import unforeseen
+from albatross.service.http.wire.exchange import Exchange
 
 A = TypeVar("A", bound=Answer)
 

@@ -13,7 +13,7 @@ from albatross.service.api.requests import AskSeries, AskVersion
 from albatross.service.api.routes import EVENTS, Scope
 from albatross.service.http.admission import Admission
 from albatross.service.http.bridge import Bridge
-from albatross.service.http.exchange import Exchange
+from albatross.service.http.wire.exchange import Exchange
 
 MOST_STREAMS = 32
 STREAM_SECONDS = 1.0

@@ -19,11 +19,11 @@ from albatross.service.engine.options import Options
 from albatross.service.http.admission import LOOPBACK, Admission, is_loopback
 from albatross.service.http.application import Application
 from albatross.service.http.bridge import Bridge
-from albatross.service.http.connection import Connection
-from albatross.service.http.crowd import MOST_CONNECTIONS, SPARE_DESCRIPTORS, Crowd
 from albatross.service.http.keys import Keys
 from albatross.service.http.logs import everything_logged, unforeseen
-from albatross.service.http.tls import accept, context_of
+from albatross.service.http.wire.connection import Connection
+from albatross.service.http.wire.crowd import MOST_CONNECTIONS, SPARE_DESCRIPTORS, Crowd
+from albatross.service.http.wire.tls import accept, context_of
 
 PROGRESS_SECONDS = 1.0
 DRAIN_SECONDS = 10

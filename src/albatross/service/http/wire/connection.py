@@ -12,11 +12,11 @@ import msgspec
 
 from albatross.service.api.answers import Problem
 from albatross.service.api.errors import NotJson, NotReady, Refused, TooLarge, TooSlow
-from albatross.service.http.crowd import CROWDED, HEAD_SECONDS, IDLE_SECONDS, LINGER_SECONDS, READ_SECONDS, SLOW_BODY, Crowd
-from albatross.service.http.exchange import STATUS_LINES, Exchange
 from albatross.service.http.metrics import Meter
 from albatross.service.http.problems import MEDIA_TYPE, of_error, problem
-from albatross.service.http.receiver import MAX_HEAD, HeadTooLarge, NotHttp, Receiver
+from albatross.service.http.wire.crowd import CROWDED, HEAD_SECONDS, IDLE_SECONDS, LINGER_SECONDS, READ_SECONDS, SLOW_BODY, Crowd
+from albatross.service.http.wire.exchange import STATUS_LINES, Exchange
+from albatross.service.http.wire.receiver import MAX_HEAD, HeadTooLarge, NotHttp, Receiver
 
 MAX_BODY = 2**20
 MAX_DISCARDED = 2**24

@@ -10,7 +10,7 @@ import time
 from typing import Protocol
 
 from albatross.service.api.errors import Overloaded, Refused, TooSlow
-from albatross.service.http.exchange import Exchange
+from albatross.service.http.wire.exchange import Exchange
 
 HEAD_SECONDS = 10.0
 """From a connection, or the first byte of a later request, to the end of the head."""

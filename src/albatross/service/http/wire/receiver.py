@@ -4,8 +4,8 @@ from collections import deque
 
 import httptools
 
-from albatross.service.http.exchange import HEADERS, Exchange, Line
 from albatross.service.http.logs import unforeseen
+from albatross.service.http.wire.exchange import HEADERS, Exchange, Line
 
 MAX_HEAD = 2**16
 """Bytes of a request line and its headers, as most servers have it."""

@@ -12,8 +12,8 @@ from socket import SHUT_RDWR, socket
 
 from albatross.core.errors import InvalidInput
 from albatross.service.api.errors import Refused
-from albatross.service.http.connection import Application, Connection
-from albatross.service.http.crowd import HEAD_SECONDS, LINGER_SECONDS, Crowd
+from albatross.service.http.wire.connection import Application, Connection
+from albatross.service.http.wire.crowd import HEAD_SECONDS, LINGER_SECONDS, Crowd
 
 PAUSE_SECONDS = 0.1
 """Before the next try, where the system could not accept a connection."""

@@ -7,6 +7,7 @@ clean replay of the log gives.
 
 import asyncio
 import json
+import os
 import random
 import sys
 import tempfile
@@ -22,6 +23,8 @@ from albatross.service.storage.reading import read_genesis
 from benchmarks.loopback import Connection
 
 CLIENTS = 16
+MODULES = os.pathsep.join(str(folder) for folder in (Path(__file__).parents[1], Path(__file__).parents[2]))
+"""Where the processes that are started find this folder and `benchmarks`."""
 SOONEST, LATEST = 0.002, 0.060
 """Seconds from the first answer of a life to its end."""
 
@@ -75,7 +78,9 @@ class Nursery:
     @classmethod
     async def open(cls, folder: Path) -> "Nursery":
         arguments = [sys.executable, "-m", "faults.nursery", str(folder)]
-        process = await asyncio.create_subprocess_exec(*arguments, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE)
+        process = await asyncio.create_subprocess_exec(
+            *arguments, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, env={**os.environ, "PYTHONPATH": MODULES}
+        )
         assert process.stdout is not None
         return cls(process, int(await process.stdout.readline()))
 

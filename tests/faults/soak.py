@@ -97,6 +97,11 @@ async def be_honest(target: Target, story: Story, number: int) -> None:
     """Ask, rate what was shown, pause, again."""
     headers = f"Authorization: Bearer {target.keys['honest']}\r\n"
     connection = await Connection.open(target.port)
+    with contextlib.closing(connection):
+        await _live(story, number, connection, headers)
+
+
+async def _live(story: Story, number: int, connection: Connection, headers: str) -> None:
     step = 0
     while not story.ending:
         step += 1
@@ -111,7 +116,6 @@ async def be_honest(target: Target, story: Story, number: int) -> None:
             }
             await _timed(story, connection, "/v1/feedback", rating, headers)
         await asyncio.sleep(PAUSE)
-    connection.close()
 
 
 async def _timed(story: Story, connection: Connection, path: str, question: object, headers: str) -> tuple[int, bytes]:
@@ -141,14 +145,16 @@ def attacks() -> dict[str, Attack]:
     def saying(*parts: bytes, patience: float = 1.0) -> Attack:
         async def attack(target: Target) -> None:
             reader, writer = await asyncio.open_connection("127.0.0.1", target.port)
-            with contextlib.suppress(ConnectionError, TimeoutError):
-                for part in parts:
-                    writer.write(part)
-                    await writer.drain()
-                async with asyncio.timeout(patience):
-                    while await reader.read(2**16):
-                        pass
-            writer.close()
+            try:
+                with contextlib.suppress(ConnectionError, TimeoutError):
+                    for part in parts:
+                        writer.write(part)
+                        await writer.drain()
+                    async with asyncio.timeout(patience):
+                        while await reader.read(2**16):
+                            pass
+            finally:
+                writer.transport.abort()
 
         return attack
 
@@ -219,6 +225,7 @@ async def soak(folder: Path, seconds: float, form: str = "json", linger: float =
         for task in pending:
             task.cancel()
         await asyncio.gather(*pending, return_exceptions=True)
+        await asyncio.sleep(0.1)  # in which the connections that were broken off are closed
         for task in tasks:
             if task.done() and not task.cancelled() and task.exception() is not None:
                 raise task.exception() or RuntimeError

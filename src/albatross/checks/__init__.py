@@ -5,12 +5,12 @@ Run them over your own policy with `run(policy)`, or one by one from `CHECKS`.
 
 from collections.abc import Callable
 
-from albatross.checks import contract, learning
+from albatross.checks import beliefs, contract, learning
 from albatross.core.policy import Policy
 
 CHECKS: dict[str, Callable[[Policy], None]] = {
     name: check
-    for module in (contract, learning)
+    for module in (contract, learning, beliefs)
     for name, check in vars(module).items()
     if callable(check) and check.__module__ == module.__name__ and not name.startswith("_") and not isinstance(check, type)
 }

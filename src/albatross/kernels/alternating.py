@@ -18,7 +18,9 @@ from albatross.kernels.linear import (
     Matrix,
     Vector,
     add_outer,
+    dot,
     factorize,
+    gram_of_columns,
     invert_lower,
     log_determinant,
     norm,
@@ -27,7 +29,7 @@ from albatross.kernels.linear import (
     solve_upper,
     unpack,
 )
-from albatross.kernels.operations import Items, Slate
+from albatross.kernels.operations import Belief, Items, Slate
 from albatross.kernels.pairs import NOTHING, remember
 from albatross.kernels.scoring import best_position, optimistic_scores, scoring_block
 
@@ -106,6 +108,56 @@ def place_user(state: Any, settings: Any, scratch: Ellipsoid, user: int) -> None
     scratch.radius[0] = settings.noise * width + math.sqrt(settings.user_ridge) * settings.norm_bound
     scratch.current[0] = user
     scratch.current[1] = state.updates[0]
+
+
+@kernel
+def suppose_ratings(state: Any, settings: Any, scratch: Ellipsoid, user: int, items: Items, rewards: Vector) -> None:
+    """Place the user as if these ratings had come, too; one that is not a number came exactly as expected. The radius stays.
+
+    With r = Σ (y − ⟨μ, x⟩) x over the others, the center moves by V⁻¹ r.
+    """
+    scratch.current[0] = -1  # later steps overwrite `gram`, which is built upon here
+    place_user(state, settings, scratch, user)
+    center, vector, change = scratch.center, scratch.vector, scratch.change
+    change.fill(0.0)
+    for position in range(items.size):
+        for a in range(vector.size):
+            vector[a] = state.item_factors[items[position], a]
+        add_outer(scratch.gram, vector, 1.0)
+        if not math.isnan(rewards[position]):
+            surprise = rewards[position] - dot(center, vector)
+            for a in range(vector.size):
+                change[a] += surprise * vector[a]
+    factorize(scratch.gram, scratch.factor, settings.user_ridge)
+    solve_lower(scratch.factor, change, change)
+    solve_upper(scratch.factor, change, change)
+    for a in range(center.size):
+        center[a] += change[a]
+    scratch.current[0] = -1  # the next step places the user anew
+
+
+@kernel
+def describe_user(scratch: Ellipsoid, belief: Belief) -> int:
+    """The ellipsoid of the user who was placed last: V⁻¹ is the covariance."""
+    rank = scratch.center.size
+    if belief.center.size >= rank:
+        for a in range(rank):
+            belief.center[a] = scratch.center[a]
+        belief.radius[0] = scratch.radius[0]
+        invert_lower(scratch.factor, scratch.whitener)
+        gram_of_columns(scratch.whitener, 1.0, belief.covariance)
+    return rank
+
+
+@kernel
+def width_of(state: Any, scratch: Ellipsoid, item: int, more: int) -> float:
+    """The width c |x|_V⁻¹ for the user who was placed last; V gains x xᵀ with each further rating, and c is taken as it is."""
+    vector = scratch.vector
+    for a in range(vector.size):
+        vector[a] = state.item_factors[item, a]
+    solve_lower(scratch.factor, vector, vector)
+    square = dot(vector, vector)
+    return float(scratch.radius[0]) * math.sqrt(square / (1.0 + more * square))
 
 
 @kernel

@@ -20,11 +20,31 @@ def follow_particle(particles: Particles, model: Model, work: Work, user: int, r
 
     `center` is the mean of the user's vector given the particle's item vectors, `drawn` the draw.
     """
-    gram, factor, vector, center, drawn = work.gram, work.factor, work.vector, work.center, work.drawn
-    rank = center.size
+    factor, center, drawn = work.factor, work.center, work.drawn
+    particle = pick_particle(particles, work, random)
+    ridge = sum_ratings(particles, model, work, user, particle)
+    factorize(work.gram, factor, 0.5 * ridge)
+    solve_lower(factor, center, center)
+    for a in range(center.size):
+        drawn[a] = center[a] + model.noise * random.standard_normal()
+    solve_upper(factor, center, center)
+    solve_upper(factor, drawn, drawn)
+    return particle
+
+
+@kernel
+def pick_particle(particles: Particles, work: Work, random: np.random.Generator) -> int:
+    """Choose a particle by its weight."""
     for d in range(work.weights.size):
         work.weights[d] = math.exp(particles.log_weights[d])
-    particle = pick(work.weights, 1.0 - random.random())
+    return pick(work.weights, 1.0 - random.random())
+
+
+@kernel
+def sum_ratings(particles: Particles, model: Model, work: Work, user: int, particle: int) -> float:
+    """Leave σ² Λ_i of a particle in `gram` and Σ y V_j in `center`; returns the ridge σ² / σ_U²."""
+    gram, vector, center = work.gram, work.vector, work.center
+    rank = center.size
     ridge = model.noise**2 * particles.user_precisions[particle]
     slots = particles.item_slots[particles.rows[particle]]
     for a in range(rank):
@@ -41,13 +61,7 @@ def follow_particle(particles: Particles, model: Model, work: Work, user: int, r
             center[a] += shrink * pairs.totals[entry] * vector[a]
         add_outer(gram, vector, float(pairs.plays[entry]))
         entry = pairs.following[entry]
-    factorize(gram, factor, 0.5 * ridge)
-    solve_lower(factor, center, center)
-    for a in range(rank):
-        drawn[a] = center[a] + model.noise * random.standard_normal()
-    solve_upper(factor, center, center)
-    solve_upper(factor, drawn, drawn)
-    return particle
+    return ridge  # type: ignore[no-any-return]
 
 
 @kernel

@@ -100,6 +100,18 @@ def invert_lower(factor: Matrix, inverse: Matrix) -> None:
 
 
 @kernel
+def gram_of_columns(lower: Matrix, scale: float, product: Matrix) -> None:
+    """Product = scale · lowerᵀ · lower: the inverse of a matrix from the inverse of its factor."""
+    for a in range(lower.shape[0]):
+        for b in range(a + 1):
+            total = 0.0
+            for c in range(a, lower.shape[0]):
+                total += lower[c, a] * lower[c, b]
+            product[a, b] = scale * total
+            product[b, a] = scale * total
+
+
+@kernel
 def log_determinant(factor: Matrix) -> float:
     """Log det (factor · factorᵀ)"""
     total = 0.0

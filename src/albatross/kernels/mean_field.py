@@ -12,7 +12,7 @@ import numpy as np
 from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import Vector
 from albatross.kernels.moments import Regression, add_moments, certain, describe, expected_mean, fit, partner_weights
-from albatross.kernels.pairs import NOTHING, remember
+from albatross.kernels.pairs import NOTHING, find_pair, remember
 from albatross.kernels.population import count_belief, spread_of, turns
 
 DOUBTED_REPEATS = 10.0
@@ -177,9 +177,7 @@ def add_rating(state: Any, room: Room, user: int, item: int, reward: float) -> b
     """Remember the rating, with what it says of earlier ones of the pair, and add it to the sums of the item; was it news?"""
     figures, pairs = state.figures[0], state.pairs
     share, origin = figures.share, figures.origin
-    entry = pairs.first[user]
-    while entry != NOTHING and pairs.items[entry] != item:
-        entry = pairs.following[entry]
+    entry = find_pair(pairs, user, item)
     weight, value, distance = 0.0, 0.0, 0.0
     if entry != NOTHING:
         plays = pairs.plays[entry]

@@ -74,6 +74,18 @@ def fit(work: Regression, sums: Vector, rights: Vector, variance: Vector, center
 
 
 @kernel
+def whitened_square(work: Regression, vector: Vector) -> float:
+    """vectorᵀ (Σ x xᵀ + noise / variance)⁻¹ vector"""
+    total = 0.0
+    for a in range(vector.size):
+        part = 0.0
+        for b in range(a + 1):
+            part += work.whitener[a, b] * vector[b]
+        total += part * part
+    return total
+
+
+@kernel
 def describe(work: Regression, noise: float) -> None:
     """What `fit` came to as moments of `work`."""
     mean, inverse, moments = work.mean, work.whitener, work.moments

@@ -1,6 +1,7 @@
-"""The two operations every policy has, declared once and implemented per type of state.
+"""What a policy can be asked, declared once and implemented per type of state.
 
-A compiled loop that calls `select` and `update` serves every policy: Numba resolves the call by the type of the state.
+`select` and `update` every policy has. `suppose`, `believe` and `width` are optional: they say what a policy believes, and change nothing.
+A compiled loop that calls an operation serves every policy: Numba resolves the call by the type of the state.
 Interpreted, the same call looks the implementation up in the same table.
 """
 
@@ -33,6 +34,15 @@ class Slate(NamedTuple):
     """Whether all of this is wanted; if not, a policy need only say it of the candidate it chose."""
 
 
+class Belief(NamedTuple):
+    """Where a user's vector is believed to be: |q − center| ≤ radius, measured in standard deviations. Room for an answer."""
+
+    center: NDArray[np.float64]
+    covariance: NDArray[np.float64]
+    radius: NDArray[np.float64]
+    """An array of length 1: 1 where the belief is a normal distribution, more for a region of confidence."""
+
+
 _implementations: dict[Callable[..., Any], dict[type, Callable[..., Any]]] = {}
 
 
@@ -51,6 +61,43 @@ def update(state: Any, settings: Any, scratch: Any, user: int, item: int, reward
     _implementations[update][type(state)](state, settings, scratch, user, item, reward, random)
 
 
+def suppose(
+    state: Any,
+    settings: Any,
+    scratch: Any,
+    user: int,
+    candidates: Items,
+    items: Items,
+    rewards: NDArray[np.float64],
+    slate: Slate,
+    random: np.random.Generator,
+) -> tuple[int, float]:
+    """Select as if the user had also given these ratings, each item once; with none, exactly as `select`.
+
+    A reward that is not a number stands for one exactly as expected: it makes the policy surer, and changes no mean.
+    The position is −1 where the policy would not look at such ratings now. Changes nothing that was learned.
+    """
+    return _implementations[suppose][type(state)](state, settings, scratch, user, candidates, items, rewards, slate, random)  # type: ignore[no-any-return]
+
+
+def believe(state: Any, settings: Any, scratch: Any, user: int, belief: Belief) -> int:
+    """Say where the user's vector is believed to be; returns its length. Fills only what has room for it."""
+    return _implementations[believe][type(state)](state, settings, scratch, user, belief)  # type: ignore[no-any-return]
+
+
+def width(state: Any, settings: Any, scratch: Any, user: int, item: int, more: int) -> float:
+    """How far the expected reward of an item may be off for this user, now, or after so many more ratings of it.
+
+    A standard deviation where the belief is a normal distribution, the half width of the interval for a region of confidence.
+    """
+    return _implementations[width][type(state)](state, settings, scratch, user, item, more)  # type: ignore[no-any-return]
+
+
+def offers(state: Any, operation: Callable[..., Any]) -> bool:
+    """Whether the policy of this state implements an optional operation."""
+    return type(state) in _implementations[operation]
+
+
 def implements(operation: Callable[..., Any], state_type: type) -> Callable[[Implementation], Implementation]:
     """Declare the decorated function to be what `operation` does on states of this type."""
 
@@ -65,17 +112,14 @@ def implements(operation: Callable[..., Any], state_type: type) -> Callable[[Imp
     return register
 
 
-_implementations[select] = {}
-_implementations[update] = {}
+def _declare(operation: Callable[..., Any]) -> None:
+    _implementations[operation] = {}
 
-# strict=False: Numba would compare annotations too; `implements` has compared the names, which is what matters.
-
-
-@overload(select, jit_options=OPTIONS, strict=False)
-def _compiled_select(state, settings, scratch, user, candidates, slate, random):  # type: ignore[no-untyped-def]
-    return _implementations[select].get(getattr(state, "instance_class", type(None)))
+    # strict=False: Numba would compare signatures too; `implements` has compared the names, which is what matters.
+    @overload(operation, jit_options=OPTIONS, strict=False)
+    def compiled(state, *others):  # type: ignore[no-untyped-def]
+        return _implementations[operation].get(getattr(state, "instance_class", type(None)))
 
 
-@overload(update, jit_options=OPTIONS, strict=False)
-def _compiled_update(state, settings, scratch, user, item, reward, random):  # type: ignore[no-untyped-def]
-    return _implementations[update].get(getattr(state, "instance_class", type(None)))
+for _operation in (select, update, suppose, believe, width):
+    _declare(_operation)

@@ -57,6 +57,15 @@ def places(n_pairs: int) -> int:
 
 
 @kernel
+def find_pair(pairs: Pairs, user: int, item: int) -> int:
+    """The entry of a pair, or `NOTHING`."""
+    entry = pairs.first[user]
+    while entry != NOTHING and pairs.items[entry] != item:
+        entry = pairs.following[entry]
+    return int(entry)
+
+
+@kernel
 def remember(pairs: Pairs, user: int, item: int, reward: float) -> int:
     """Add one rating and return its entry. There must be `places` for one more pair."""
     entry = pairs.first[user]

@@ -10,9 +10,19 @@ from albatross.core.environment import Truth
 from albatross.core.parameters import parameter
 from albatross.core.policy import Policy
 from albatross.core.streams import Streams
-from albatross.kernels.alternating import Ellipsoid, add_rating, most_promising, move_user, no_ellipsoid, place_user
-from albatross.kernels.linear import Matrix, packed_size
-from albatross.kernels.operations import Items, Slate, implements, select, update
+from albatross.kernels.alternating import (
+    Ellipsoid,
+    add_rating,
+    describe_user,
+    most_promising,
+    move_user,
+    no_ellipsoid,
+    place_user,
+    suppose_ratings,
+    width_of,
+)
+from albatross.kernels.linear import Matrix, Vector, packed_size
+from albatross.kernels.operations import Belief, Items, Slate, believe, implements, select, suppose, update, width
 from albatross.kernels.pairs import Pairs, no_pairs
 
 
@@ -120,3 +130,34 @@ def learn_rating(
     place_user(state, settings, scratch, user)
     move_user(state, scratch, user, item)
     add_rating(state, settings, scratch, user, item, reward)
+
+
+@implements(suppose, State)
+def choose_supposing(
+    state: State,
+    settings: Settings,
+    scratch: Ellipsoid,
+    user: int,
+    candidates: Items,
+    items: Items,
+    rewards: Vector,
+    slate: Slate,
+    random: np.random.Generator,
+) -> tuple[int, float]:
+    if items.size == 0:
+        place_user(state, settings, scratch, user)
+    else:
+        suppose_ratings(state, settings, scratch, user, items, rewards)
+    return most_promising(state, scratch, candidates, slate), 1.0
+
+
+@implements(believe, State)
+def belief_about_user(state: State, settings: Settings, scratch: Ellipsoid, user: int, belief: Belief) -> int:
+    place_user(state, settings, scratch, user)
+    return describe_user(scratch, belief)
+
+
+@implements(width, State)
+def width_of_item(state: State, settings: Settings, scratch: Ellipsoid, user: int, item: int, more: int) -> float:
+    place_user(state, settings, scratch, user)
+    return width_of(state, scratch, item, more)

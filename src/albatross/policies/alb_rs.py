@@ -11,11 +11,22 @@ from albatross.core.environment import Truth
 from albatross.core.parameters import parameter
 from albatross.core.policy import Policy
 from albatross.core.streams import Streams
-from albatross.kernels.alternating import Ellipsoid, add_rating, is_searched, most_promising, move_user, no_ellipsoid, place_user
+from albatross.kernels.alternating import (
+    Ellipsoid,
+    add_rating,
+    describe_user,
+    is_searched,
+    most_promising,
+    move_user,
+    no_ellipsoid,
+    place_user,
+    suppose_ratings,
+    width_of,
+)
 from albatross.kernels.catalogue import search
 from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import Matrix, Vector, dot, packed_size, solve_lower, solve_upper
-from albatross.kernels.operations import Items, Slate, implements, select, update
+from albatross.kernels.operations import Belief, Items, Slate, believe, implements, select, suppose, update, width
 from albatross.kernels.pairs import Pairs, no_pairs
 from albatross.kernels.scoring import best_position, plain_scores
 
@@ -134,15 +145,58 @@ def choose_item(
     if is_due(state, settings, user):
         place_user(state, settings, scratch, user)
         return most_promising(state, scratch, candidates, slate), 1.0
+    return best_for_frozen(state, scratch, user, candidates, slate), 1.0
+
+
+@kernel
+def best_for_frozen(state: State, scratch: Ellipsoid, user: int, candidates: Items, slate: Slate) -> int:
+    """The position of the candidate with the largest ⟨A_u, B_j⟩."""
     items, vector, center = state.item_factors, state.user_factors[user], state.user_centers[user]
     if is_searched(scratch, candidates, slate):
         scratch.whitener[:] = 0.0
         item, score, _ = search(scratch.catalogue, items, state.updates[0], vector, scratch.whitener, 0.0)
         slate.scores[item], slate.means[item] = score, dot(center, items[item])
-        return item, 1.0
+        return item
     plain_scores(items, candidates, vector, scratch.block, slate.scores)
     plain_scores(items, candidates, center, scratch.block, slate.means)
-    return best_position(slate.scores, candidates.size if candidates.size > 0 else items.shape[0]), 1.0
+    return best_position(slate.scores, candidates.size if candidates.size > 0 else items.shape[0])
+
+
+@implements(suppose, State)
+def choose_supposing(
+    state: State,
+    settings: Settings,
+    scratch: Ellipsoid,
+    user: int,
+    candidates: Items,
+    items: Items,
+    rewards: Vector,
+    slate: Slate,
+    random: np.random.Generator,
+) -> tuple[int, float]:
+    """Between two switches the decision does not look at V: then further ratings change it at the next switch at the earliest."""
+    due = is_due(state, settings, user)
+    if items.size > 0 and not due:
+        return -1, 1.0
+    if not due:
+        return best_for_frozen(state, scratch, user, candidates, slate), 1.0
+    if items.size == 0:
+        place_user(state, settings, scratch, user)
+    else:
+        suppose_ratings(state, settings, scratch, user, items, rewards)
+    return most_promising(state, scratch, candidates, slate), 1.0
+
+
+@implements(believe, State)
+def belief_about_user(state: State, settings: Settings, scratch: Ellipsoid, user: int, belief: Belief) -> int:
+    place_user(state, settings, scratch, user)
+    return describe_user(scratch, belief)
+
+
+@implements(width, State)
+def width_of_item(state: State, settings: Settings, scratch: Ellipsoid, user: int, item: int, more: int) -> float:
+    place_user(state, settings, scratch, user)
+    return width_of(state, scratch, item, more)
 
 
 @implements(update, State)

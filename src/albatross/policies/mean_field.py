@@ -15,20 +15,21 @@ from albatross.kernels.compiling import kernel
 from albatross.kernels.counting import any_best
 from albatross.kernels.gittins import LOOKS, bonus, worth, worth_of
 from albatross.kernels.lanes import LANES
-from albatross.kernels.linear import Matrix, Vector, packed_size
+from albatross.kernels.linear import Matrix, Vector, gram_of_columns, packed_size
 from albatross.kernels.mean_field import (
     Room,
     add_rating,
     meet_item,
+    pair_weight,
     part_of_pair,
     place_user,
     refit_item,
     refit_user,
     refresh,
 )
-from albatross.kernels.moments import certain, expected_mean, no_regression, partner_weights, row_start
-from albatross.kernels.operations import Items, Slate, implements, select, update
-from albatross.kernels.pairs import NOTHING, Pairs, no_pairs
+from albatross.kernels.moments import add_moments, certain, expected_mean, fit, no_regression, partner_weights, row_start, whitened_square
+from albatross.kernels.operations import Belief, Items, Slate, believe, implements, select, suppose, update, width
+from albatross.kernels.pairs import NOTHING, Pairs, find_pair, no_pairs
 from albatross.kernels.population import COUNTS, FIGURES, count_rating, learn_population
 from albatross.kernels.scoring import project_lanes, score_lanes
 
@@ -274,37 +275,61 @@ def value_items(state: State, settings: Settings, scratch: Scratch, n_candidates
         slate.scores[position] = mean + bonus(square, top - mean)
 
 
-@implements(select, State)
-def choose_item(
-    state: State, settings: Settings, scratch: Scratch, user: int, candidates: Items, slate: Slate, random: np.random.Generator
-) -> tuple[int, float]:
-    pairs, positions = state.pairs, scratch.positions
+@kernel
+def rank_items(state: State, settings: Settings, scratch: Scratch, user: int, candidates: Items, slate: Slate) -> None:
+    """Fill the slate for the user who was placed in `scratch.room`."""
+    pairs, positions, work = state.pairs, scratch.positions, scratch.room.work
     n_candidates = candidates.size if candidates.size > 0 else state.item_moments.shape[0]
-    if state.counts[0].ratings == 0:
-        slate.means[:n_candidates] = 0.0
-        slate.scores[:n_candidates] = 0.0
-        return any_best(slate.scores, n_candidates, random)
     for position in range(candidates.size):
         positions[candidates[position]] = position
-    place_user(state, scratch.room, user)
-    work = scratch.room.work
     certain(work.mean, work.moments)
     partner_weights(work.moments, work.mean.size, scratch.room.weights)
     score_items(state, scratch, candidates, slate.means)
     value_items(state, settings, scratch, n_candidates, slate)
-    figures = state.figures[0]
-    share = figures.memory
-    top = figures.largest if math.isinf(settings.top) else settings.top
+    share = state.figures[0].memory
+    top = top_of_scale(state, settings)
     entry = pairs.first[user]
     while entry != NOTHING:
-        item = pairs.items[entry]
-        position = positions[item] if candidates.size > 0 else item
-        # The place of an item that is no candidate may hold anything.
-        if candidates.size == 0 or (0 <= position < n_candidates and candidates[position] == item):
+        position = position_of(scratch, candidates, pairs.items[entry], n_candidates)
+        if position >= 0:
             own = settings.memory * part_of_pair(share, pairs.plays[entry])
             slate.means[position] += own * (pairs.totals[entry] / pairs.plays[entry] - slate.means[position])
             slate.scores[position] = slate.means[position] + bonus((1.0 - own) * scratch.widths[position], top - slate.means[position])
         entry = pairs.following[entry]
+
+
+@kernel
+def top_of_scale(state: State, settings: Settings) -> float:
+    return state.figures[0].largest if math.isinf(settings.top) else settings.top
+
+
+@kernel
+def position_of(scratch: Scratch, candidates: Items, item: int, n_candidates: int) -> int:
+    """Where an item stands among the candidates; −1 if it is none of them."""
+    if candidates.size == 0:
+        return item
+    position = scratch.positions[item]
+    # The place of an item that is no candidate may hold anything.
+    return position if 0 <= position < n_candidates and candidates[position] == item else -1
+
+
+@kernel
+def nothing_known(n_candidates: int, slate: Slate, random: np.random.Generator) -> tuple[int, float]:
+    """Before the first rating any item is as good as any other."""
+    slate.means[:n_candidates] = 0.0
+    slate.scores[:n_candidates] = 0.0
+    return any_best(slate.scores, n_candidates, random)
+
+
+@implements(select, State)
+def choose_item(
+    state: State, settings: Settings, scratch: Scratch, user: int, candidates: Items, slate: Slate, random: np.random.Generator
+) -> tuple[int, float]:
+    n_candidates = candidates.size if candidates.size > 0 else state.item_moments.shape[0]
+    if state.counts[0].ratings == 0:
+        return nothing_known(n_candidates, slate, random)
+    place_user(state, scratch.room, user)
+    rank_items(state, settings, scratch, user, candidates, slate)
     return any_best(slate.scores, n_candidates, random)
 
 
@@ -320,3 +345,132 @@ def learn_rating(
         refit_item(state, scratch.room, item)
     learn_population(state, settings.refreshes)
     refresh(state, scratch.room, settings.refreshes)
+
+
+@kernel
+def describe_item(state: State, item: int, moments: Vector) -> None:
+    """What is believed of an item, or of one nobody has rated."""
+    if state.item_moments[item, row_start(state.item_variance.size) - 1] == 0.0:
+        describe_stranger(state, moments)
+        return
+    for position in range(moments.size):
+        moments[position] = state.item_moments[item, position]
+
+
+@kernel
+def weigh_further(state: State, user: int, item: int, more: int) -> float:
+    """By how much the weight of a pair grows with so many further ratings."""
+    entry, share = find_pair(state.pairs, user, item), state.figures[0].share
+    plays = 0 if entry == NOTHING else state.pairs.plays[entry]
+    before = 0.0 if entry == NOTHING else pair_weight(share, plays)
+    return pair_weight(share, plays + more) - before
+
+
+@kernel
+def suppose_ratings(state: State, scratch: Scratch, user: int, items: Items, rewards: Vector) -> None:
+    """Fit the user as if these ratings had come, too. Those exactly as expected count for the covariance and leave the mean."""
+    work, moments, pairs, figures = scratch.room.work, scratch.stranger, state.pairs, state.figures[0]
+    for position in range(items.size):
+        if not math.isnan(rewards[position]):
+            item = items[position]
+            entry = find_pair(pairs, user, item)
+            plays = 0 if entry == NOTHING else pairs.plays[entry]
+            total = 0.0 if entry == NOTHING else pairs.totals[entry]
+            present = pair_weight(figures.share, plays + 1) * ((total + rewards[position]) / (plays + 1) - figures.origin)
+            before = 0.0 if entry == NOTHING else pair_weight(figures.share, plays) * (total / plays - figures.origin)
+            describe_item(state, item, moments)
+            add_moments(work.sums, work.rights, moments, weigh_further(state, user, item, 1), present - before)
+    fit(work, work.sums, work.rights, state.user_variance, 0.0, figures.noise)
+    for a in range(work.mean.size):
+        work.rights[a] = work.mean[a]  # the right-hand side has done its work: it keeps the mean while the covariance is fitted again
+    for position in range(items.size):
+        if math.isnan(rewards[position]):
+            describe_item(state, items[position], moments)
+            add_moments(work.sums, work.rights, moments, weigh_further(state, user, items[position], 1), 0.0)
+    fit(work, work.sums, work.rights, state.user_variance, 0.0, figures.noise)
+    for a in range(work.mean.size):
+        work.mean[a] = work.rights[a]
+
+
+@implements(suppose, State)
+def choose_supposing(
+    state: State,
+    settings: Settings,
+    scratch: Scratch,
+    user: int,
+    candidates: Items,
+    items: Items,
+    rewards: Vector,
+    slate: Slate,
+    random: np.random.Generator,
+) -> tuple[int, float]:
+    """What the ratings would tell of the items themselves is left out: it serves other users more than this one."""
+    n_candidates = candidates.size if candidates.size > 0 else state.item_moments.shape[0]
+    if state.counts[0].ratings == 0:
+        return nothing_known(n_candidates, slate, random)
+    place_user(state, scratch.room, user)
+    if items.size > 0:
+        suppose_ratings(state, scratch, user, items, rewards)
+    rank_items(state, settings, scratch, user, candidates, slate)
+    pairs, work, figures = state.pairs, scratch.room.work, state.figures[0]
+    top = top_of_scale(state, settings)
+    for number in range(items.size):
+        item = items[number]
+        position = position_of(scratch, candidates, item, n_candidates)
+        if position >= 0:
+            entry = find_pair(pairs, user, item)
+            plays = 0 if entry == NOTHING else pairs.plays[entry]
+            total = 0.0 if entry == NOTHING else pairs.totals[entry]
+            own = settings.memory * part_of_pair(figures.memory, plays + 1)
+            if not math.isnan(rewards[number]):
+                describe_item(state, item, scratch.stranger)
+                mean = figures.origin + expected_mean(work.moments, scratch.stranger, work.mean.size)
+                slate.means[position] = mean + own * ((total + rewards[number]) / (plays + 1) - mean)
+                top = max(top, rewards[number]) if math.isinf(settings.top) else top
+            mean = slate.means[position]
+            slate.scores[position] = mean + bonus((1.0 - own) * scratch.widths[position], top - mean)
+    return any_best(slate.scores, n_candidates, random)
+
+
+@implements(believe, State)
+def belief_about_user(state: State, settings: Settings, scratch: Scratch, user: int, belief: Belief) -> int:
+    """The vector, and last the offset."""
+    work = scratch.room.work
+    size = work.mean.size
+    if belief.center.size >= size:
+        belief.center.fill(0.0)
+        belief.covariance[:] = 0.0
+        belief.radius[0] = 1.0
+        if state.counts[0].ratings > 0:
+            place_user(state, scratch.room, user)
+            for a in range(size):
+                belief.center[a] = work.mean[a]
+            gram_of_columns(work.whitener, state.figures[0].noise, belief.covariance)
+    return size
+
+
+@implements(width, State)
+def width_of_item(state: State, settings: Settings, scratch: Scratch, user: int, item: int, more: int) -> float:
+    """The standard deviation of the pair's mean: (1 − ρ_n)² (v_u + v_i) + (1 − ρ_n) τ², each after so many more ratings of the pair."""
+    if state.counts[0].ratings == 0:
+        return math.nan
+    figures, room, work = state.figures[0], scratch.room, scratch.room.work
+    place_user(state, room, user)
+    user_mean, size, one = room.weights, work.mean.size, row_start(work.mean.size - 1)
+    for a in range(size - 1):
+        user_mean[a] = work.mean[a]
+    user_mean[size - 1] = 1.0
+    weight = weigh_further(state, user, item, more) if more > 0 else 0.0
+    moments = scratch.stranger
+    describe_item(state, item, moments)
+    add_moments(work.sums, work.rights, moments, weight, 0.0)
+    fit(work, work.sums, work.rights, state.user_variance, 0.0, figures.noise)
+    square = whitened_square(work, moments[one : one + size])
+    for position in range(work.sums.size):
+        work.sums[position] = state.item_sums[item, position] + weight * state.user_moments[user, position]
+    fit(work, work.sums, state.item_rights[item], state.item_variance, figures.center, figures.noise)
+    square += whitened_square(work, user_mean[:size])
+    entry = find_pair(state.pairs, user, item)
+    plays = more + (0 if entry == NOTHING else state.pairs.plays[entry])
+    left = 1.0 - settings.memory * part_of_pair(figures.memory, plays) if plays > 0 else 1.0
+    return math.sqrt(figures.noise * (left * left * square + left * figures.memory))

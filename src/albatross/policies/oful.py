@@ -11,10 +11,14 @@ from albatross.core.errors import InvalidInput
 from albatross.core.parameters import parameter
 from albatross.core.policy import Policy
 from albatross.core.streams import Streams
+from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import (
     Matrix,
     Vector,
+    add_outer,
+    dot,
     factorize,
+    gram_of_columns,
     invert_lower,
     log_determinant,
     packed_size,
@@ -22,7 +26,7 @@ from albatross.kernels.linear import (
     solve_upper,
     unpack,
 )
-from albatross.kernels.operations import Items, Slate, implements, select, update
+from albatross.kernels.operations import Belief, Items, Slate, believe, implements, select, suppose, update, width
 from albatross.kernels.scoring import best_position, optimistic_scores, scoring_block
 
 MOST_FEATURES = 128
@@ -78,7 +82,8 @@ class OFUL(Policy):
 
     def scratch(self, n_users: int, n_items: int) -> "Scratch":
         square = (MOST_FEATURES, MOST_FEATURES)
-        return Scratch(np.zeros(square), np.zeros(square), np.zeros(square), np.zeros(MOST_FEATURES), scoring_block(MOST_FEATURES))
+        rows = (np.zeros(MOST_FEATURES), np.zeros(MOST_FEATURES), np.zeros(MOST_FEATURES))
+        return Scratch(np.zeros(square), np.zeros(square), np.zeros(square), *rows, scoring_block(MOST_FEATURES))
 
 
 def _true_features(truth: Truth | None) -> Matrix:
@@ -122,25 +127,98 @@ class Scratch(NamedTuple):
     factor: Matrix
     whitener: Matrix
     center: Vector
+    vector: Vector
+    change: Vector
     block: Matrix
+
+
+@kernel
+def place_user(state: State, settings: Settings, scratch: Scratch, user: int) -> float:
+    """The user's ellipsoid: V in `gram`, its factor, μ in `center`; returns the radius."""
+    rank = state.user_moments.shape[1]
+    gram, factor, center = scratch.gram[:rank], scratch.factor[:rank], scratch.center[:rank]
+    unpack(state.user_grams[user], settings.ridge, gram)
+    factorize(gram, factor, settings.ridge)
+    solve_lower(factor, state.user_moments[user], center)
+    solve_upper(factor, center, center)
+    growth = max(log_determinant(factor) - rank * math.log(settings.ridge), 0.0)
+    return settings.noise * math.sqrt(growth - 2.0 * math.log(settings.confidence)) + math.sqrt(settings.ridge) * settings.norm_bound
+
+
+@kernel
+def most_promising(state: State, scratch: Scratch, radius: float, candidates: Items, slate: Slate) -> int:
+    rank = state.user_moments.shape[1]
+    factor, whitener, center = scratch.factor[:rank], scratch.whitener[:rank], scratch.center[:rank]
+    invert_lower(factor, whitener)
+    optimistic_scores(state.item_factors, candidates, center, whitener, radius, scratch.block, slate.scores, slate.means)
+    return best_position(slate.scores, candidates.size if candidates.size > 0 else state.item_factors.shape[0])
 
 
 @implements(select, State)
 def choose_item(
     state: State, settings: Settings, scratch: Scratch, user: int, candidates: Items, slate: Slate, random: np.random.Generator
 ) -> tuple[int, float]:
+    radius = place_user(state, settings, scratch, user)
+    return most_promising(state, scratch, radius, candidates, slate), 1.0
+
+
+@implements(suppose, State)
+def choose_supposing(
+    state: State,
+    settings: Settings,
+    scratch: Scratch,
+    user: int,
+    candidates: Items,
+    items: Items,
+    rewards: Vector,
+    slate: Slate,
+    random: np.random.Generator,
+) -> tuple[int, float]:
+    """With r = Σ (y − ⟨μ, x⟩) x over what was not just as expected, μ moves by V⁻¹ r, V with all of them. The radius stays."""
+    radius = place_user(state, settings, scratch, user)
     rank = state.user_moments.shape[1]
-    gram, factor, whitener = scratch.gram[:rank], scratch.factor[:rank], scratch.whitener[:rank]
-    center = scratch.center[:rank]
-    unpack(state.user_grams[user], settings.ridge, gram)
-    factorize(gram, factor, settings.ridge)
-    solve_lower(factor, state.user_moments[user], center)
-    solve_upper(factor, center, center)
-    invert_lower(factor, whitener)
-    growth = max(log_determinant(factor) - rank * math.log(settings.ridge), 0.0)
-    radius = settings.noise * math.sqrt(growth - 2.0 * math.log(settings.confidence)) + math.sqrt(settings.ridge) * settings.norm_bound
-    optimistic_scores(state.item_factors, candidates, center, whitener, radius, scratch.block, slate.scores, slate.means)
-    return best_position(slate.scores, candidates.size if candidates.size > 0 else state.item_factors.shape[0]), 1.0
+    gram, factor = scratch.gram[:rank], scratch.factor[:rank]
+    center, vector, change = scratch.center[:rank], scratch.vector[:rank], scratch.change[:rank]
+    change.fill(0.0)
+    for position in range(items.size):
+        for a in range(rank):
+            vector[a] = state.item_factors[items[position], a]
+        add_outer(gram, vector, 1.0)
+        if not math.isnan(rewards[position]):
+            surprise = rewards[position] - dot(center, vector)
+            for a in range(rank):
+                change[a] += surprise * vector[a]
+    if items.size > 0:
+        factorize(gram, factor, settings.ridge)
+        solve_lower(factor, change, change)
+        solve_upper(factor, change, change)
+        for a in range(rank):
+            center[a] += change[a]
+    return most_promising(state, scratch, radius, candidates, slate), 1.0
+
+
+@implements(believe, State)
+def belief_about_user(state: State, settings: Settings, scratch: Scratch, user: int, belief: Belief) -> int:
+    rank = state.user_moments.shape[1]
+    if belief.center.size >= rank:
+        belief.radius[0] = place_user(state, settings, scratch, user)
+        for a in range(rank):
+            belief.center[a] = scratch.center[a]
+        invert_lower(scratch.factor[:rank], scratch.whitener[:rank])
+        gram_of_columns(scratch.whitener[:rank], 1.0, belief.covariance)
+    return int(rank)
+
+
+@implements(width, State)
+def width_of_item(state: State, settings: Settings, scratch: Scratch, user: int, item: int, more: int) -> float:
+    radius = place_user(state, settings, scratch, user)
+    rank = state.user_moments.shape[1]
+    vector = scratch.vector[:rank]
+    for a in range(rank):
+        vector[a] = state.item_factors[item, a]
+    solve_lower(scratch.factor[:rank], vector, vector)
+    square = dot(vector, vector)
+    return radius * math.sqrt(square / (1.0 + more * square))
 
 
 @implements(update, State)

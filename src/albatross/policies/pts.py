@@ -11,7 +11,9 @@ from albatross.core.parameters import parameter
 from albatross.core.policy import Policy
 from albatross.core.streams import Streams
 from albatross.kernels.filtering import follow_particle, learn_by_particles, score_items
-from albatross.kernels.operations import Items, Slate, implements, select, update
+from albatross.kernels.linear import Vector
+from albatross.kernels.mixture import describe_mixture, follow_supposing, width_of_mixture
+from albatross.kernels.operations import Belief, Items, Slate, believe, implements, select, suppose, update, width
 from albatross.kernels.particles import Model, Particles, Work, new_particles, new_work, widen_unit
 from albatross.kernels.sampling import RESAMPLERS
 from albatross.kernels.scoring import best_position
@@ -85,6 +87,37 @@ def choose_item(
     score_items(state.particles, particle, scratch, candidates, slate.scores, slate.means)
     n_candidates = candidates.size if candidates.size > 0 else state.particles.item_factors.shape[0]
     return best_position(slate.scores, n_candidates), math.nan
+
+
+@implements(suppose, State)
+def choose_supposing(
+    state: State,
+    settings: Model,
+    scratch: Work,
+    user: int,
+    candidates: Items,
+    items: Items,
+    rewards: Vector,
+    slate: Slate,
+    random: np.random.Generator,
+) -> tuple[int, float]:
+    if items.size == 0:
+        particle = follow_particle(state.particles, settings, scratch, user, random)
+    else:
+        particle = follow_supposing(state.particles, settings, scratch, user, items, rewards, random)
+    score_items(state.particles, particle, scratch, candidates, slate.scores, slate.means)
+    n_candidates = candidates.size if candidates.size > 0 else state.particles.item_factors.shape[0]
+    return best_position(slate.scores, n_candidates), math.nan
+
+
+@implements(believe, State)
+def belief_about_user(state: State, settings: Model, scratch: Work, user: int, belief: Belief) -> int:
+    return describe_mixture(state.particles, settings, scratch, user, belief)
+
+
+@implements(width, State)
+def width_of_item(state: State, settings: Model, scratch: Work, user: int, item: int, more: int) -> float:
+    return width_of_mixture(state.particles, settings, scratch, user, item, more)
 
 
 @implements(update, State)

@@ -36,13 +36,16 @@ class ItemExplanation(Answer, frozen=True):
     explored: bool
     """Whether chance, not the score, put it here."""
     width: float | None = None
-    """How far the expectation may be off; none where the policy has no ellipsoid."""
+    """How far the expectation may be off; none where the policy does not say."""
     width_after: float | None = None
     """The same after one more rating of this item by this user."""
 
 
 class ConfidenceRegion(Answer, frozen=True):
-    """Where a user may be: |q − center|_V ≤ radius. `axes[i]` is the unit eigenvector of V for `eigenvalues[i]`, in ascending order."""
+    """Where a user may be: |q − center|_V ≤ radius, V the inverse covariance. `axes[i]` is the unit eigenvector of V for `eigenvalues[i]`.
+
+    The least eigenvalue comes first. The radius is 1 where the belief is a normal distribution: one standard deviation.
+    """
 
     center: list[float]
     radius: float
@@ -56,7 +59,7 @@ class Explanation(Answer, frozen=True):
     """What the user was shown and has not answered, as far as it counted."""
     items: list[ItemExplanation]
     ellipsoid: ConfidenceRegion | None
-    """None where the policy has none."""
+    """None where the policy does not say what it believes of a user."""
 
 
 class Decision(Answer, frozen=True):

@@ -7,13 +7,14 @@ import sys
 import numpy as np
 from numpy.typing import NDArray
 
-from albatross.core.agent import Agent
+from albatross.core.agent import Agent, choose
+from albatross.core.beliefs import belief_about, choose_supposing, widths_of
 from albatross.core.streams import stream
-from albatross.kernels.operations import Items
+from albatross.kernels.compiling import program
+from albatross.kernels.operations import Belief, Items, Slate, offers, suppose
 from albatross.service.api.answers import ConfidenceRegion, ShownItem, UserView
 from albatross.service.api.errors import NoEligibleCandidate
 from albatross.service.api.requests import Recommend
-from albatross.service.engine.ellipsoids import Place, choose_counting, counts_pending, place_of
 from albatross.service.engine.ledger import rated_by
 from albatross.service.engine.model import NONE, Model, waiting_at
 from albatross.service.engine.overlay import Overlay
@@ -27,13 +28,16 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
     remaining = eligible(view, request, pending)
     user = model.row_of(request.user)
     agent = view.agent_for(user)
-    if pending.size and not counts_pending(agent, user):
-        others = remaining[~np.isin(remaining, pending)]
-        remaining = others if others.size else remaining
+    counted = pending if offers(agent.state, suppose) else NONE
+    if pending.size and not counted.size:
+        remaining = _others(remaining, pending)
     random, floor, placed = _decision_stream(model, seq), model.genesis.floor, []
     while True:
         by_chance = random.random() < floor
-        best, certainty = choose_counting(agent, user, remaining, pending, random, whole=by_chance)
+        best, certainty = choose_counting(agent, user, remaining, counted, random, whole=by_chance)
+        if best < 0:  # the policy does not look at what it has seen since, so that it would show the same again
+            remaining, counted = _others(remaining, pending), NONE
+            best, certainty = choose_counting(agent, user, remaining, counted, random, whole=by_chance)
         position = int(random.integers(remaining.size)) if by_chance else best
         propensity = _propensity(floor, remaining.size, certainty, position == best)
         score, mean = _finite(agent.slate.scores[position]), _finite(agent.slate.means[position])
@@ -55,6 +59,30 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
         reasons=_reasons(view, agent, request.user, pending, placed) if request.explain else None,
         incarnation=incarnation,
     )
+
+
+def _others(candidates: Items, pending: Items) -> Items:
+    """The candidates that do not wait for a rating, if there are any."""
+    others = candidates[~np.isin(candidates, pending)]
+    return others if others.size else candidates
+
+
+def choose_counting(
+    agent: Agent, user: int, candidates: Items, pending: Items, random: np.random.Generator, whole: bool = True
+) -> tuple[int, float]:
+    """Let the policy choose, as if the ratings that are waited for had come exactly as expected: the next decision looks elsewhere.
+
+    Nothing of that is learned. Fills the agent's slate; unless the `whole` is wanted, maybe only where the choice is.
+    """
+    state, settings, scratch = agent.state, agent.settings, agent.scratch
+    slate = Slate(agent.slate.scores, agent.slate.means, whole)
+    chosen: tuple[int, float]
+    if offers(state, suppose):
+        entry = program(choose_supposing, type(state))
+        chosen = entry(state, settings, scratch, user, candidates, pending, np.full(pending.size, np.nan), slate, random)
+    else:
+        chosen = program(choose, type(state))(state, settings, scratch, user, candidates, slate, random)
+    return chosen
 
 
 def _decision_stream(model: Model, seq: int) -> np.random.Generator:
@@ -120,12 +148,12 @@ def shown_items(placed: list[Placed]) -> list[ShownItem]:
 def _reasons(view: Overlay, agent: Agent, user: str, pending: Items, placed: list[Placed]) -> Reasons:
     model = view.model
     row = model.row_of(user)
-    place = place_of(agent, row)
+    belief = belief_about(agent, row)
     own = rated_by(model.ledger, row) if user in model.users else NONE
     items = []
     for shown in placed:
         number = view.number_of(shown.item) or 0
-        width, width_after = (None, None) if place is None else _widths(place, agent.state.item_factors[number])
+        widths = widths_of(agent, row, number)
         items.append(
             ReasonForItem(
                 item=shown.item,
@@ -135,47 +163,43 @@ def _reasons(view: Overlay, agent: Agent, user: str, pending: Items, placed: lis
                 item_ratings=int(model.ledger.item_ratings[number]) if number < len(model.items) else 0,
                 own_ratings=int(np.count_nonzero(own == number)),
                 explored=shown.explored,
-                width=width,
-                width_after=width_after,
+                width=None if widths is None else widths.now,
+                width_after=None if widths is None else widths.after,
             )
         )
     waiting = [view.name_of(int(item)) for item in pending]
-    return Reasons(model.ratings_of(user), waiting, items, None if place is None else Region(*_axes(place)))
+    return Reasons(model.ratings_of(user), waiting, items, None if belief is None else Region(*_axes(belief)))
 
 
-def _widths(place: Place, vector: NDArray[np.float64]) -> tuple[float, float]:
-    """The width for an item, radius · |x|_V⁻¹, and the same after one more rating of it, with the present radius."""
-    try:
-        solved = np.linalg.solve(place.gram, vector)
-    except np.linalg.LinAlgError:  # ratings so large that the ridge is lost in them
-        solved = np.linalg.lstsq(place.gram, vector)[0]
-    square = max(float(vector @ solved), 0.0)
-    return place.radius * math.sqrt(square), place.radius * math.sqrt(square / (1.0 + square))
-
-
-def _axes(place: Place) -> tuple[list[float], float, list[float], list[list[float]]]:
-    eigenvalues, vectors = np.linalg.eigh(place.gram)
-    return place.center.tolist(), place.radius, eigenvalues.tolist(), vectors.T.tolist()
+def _axes(belief: Belief) -> tuple[list[float], float, list[float], list[list[float]]]:
+    """Center, radius, and the axes of the region: eigenvalues of the inverse covariance, the least first, and their vectors."""
+    spreads, vectors = np.linalg.eigh(belief.covariance)
+    inverse = 1.0 / np.maximum(spreads[::-1], np.finfo(np.float64).tiny)
+    return belief.center.tolist(), float(belief.radius[0]), inverse.tolist(), vectors.T[::-1].tolist()
 
 
 def view_user(model: Model, user: str, n: int) -> UserView:
     """What is believed of a known user, and what they would like best."""
     row = model.row_of(user)
-    place = place_of(model.agent, row)
+    belief = belief_about(model.agent, row)
     top: list[Placed] = []
     if model.shown.size and n > 0:
         choose_counting(model.agent, row, model.shown, NONE, stream(model.genesis.seed, "viewing"))
         scores, means = model.agent.slate.scores[: model.shown.size], model.agent.slate.means
         best = np.argsort(-scores, kind="stable")[:n]
         top = [Placed(model.items.names[model.shown[at]], _finite(scores[at]), _finite(means[at]), None, False) for at in best]
-    factors = getattr(model.agent.state, "user_factors", None)
-    vector = factors[row].tolist() if isinstance(factors, np.ndarray) and factors.ndim == 2 else None
     return UserView(
         user=user,
         ratings=model.ratings_of(user),
         pending=[model.items.names[item] for item in waiting_at(model.pending.get(user), model.seq + 1)],
-        vector=vector,
-        ellipsoid=None if place is None else ConfidenceRegion(*_axes(place)),
+        vector=_vector(model.agent, row),
+        ellipsoid=None if belief is None else ConfidenceRegion(*_axes(belief)),
         top=shown_items(top),
         model_seq=model.seq,
     )
+
+
+def _vector(agent: Agent, row: int) -> list[float] | None:
+    """The policy's own vector of a user, where it keeps one."""
+    factors = getattr(agent.state, "user_factors", None)
+    return factors[row].tolist() if isinstance(factors, np.ndarray) and factors.ndim == 2 else None

@@ -1,0 +1,78 @@
+"""What an agent believes, where its policy says so: about a user, about an item for a user, and with ratings that did not come."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from albatross.core.agent import Agent
+from albatross.kernels.compiling import program
+from albatross.kernels.operations import Belief, Items, Slate, believe, offers, suppose, width
+
+USUAL_LENGTH = 8
+"""Room for a belief when its length is not known yet."""
+
+
+class Widths(NamedTuple):
+    """How far the expected reward of an item may be off."""
+
+    now: float
+    after: float
+    """After one more rating of it."""
+
+
+def choose_supposing(
+    state: Any,
+    settings: Any,
+    scratch: Any,
+    user: int,
+    candidates: Items,
+    items: Items,
+    rewards: NDArray[np.float64],
+    slate: Slate,
+    random: np.random.Generator,
+) -> tuple[int, float]:
+    return suppose(state, settings, scratch, user, candidates, items, rewards, slate, random)
+
+
+def describe_user(state: Any, settings: Any, scratch: Any, user: int, belief: Belief) -> int:
+    return believe(state, settings, scratch, user, belief)
+
+
+def measure_width(state: Any, settings: Any, scratch: Any, user: int, item: int, more: int) -> float:
+    return width(state, settings, scratch, user, item, more)
+
+
+def belief_about(agent: Agent, user: int) -> Belief | None:
+    """Where the user's vector is believed to be; none where the policy does not say.
+
+    >>> from albatross.policies.alb import ALB
+    >>> agent = Agent(ALB(rank=2), n_users=3, n_items=4)
+    >>> belief_about(agent, user=0).center.tolist()
+    [0.0, 0.0]
+    """
+    if not offers(agent.state, believe):
+        return None
+    entry, length = program(describe_user, type(agent.state)), USUAL_LENGTH
+    while True:
+        belief = Belief(np.zeros(length), np.zeros((length, length)), np.zeros(1))
+        needed = entry(agent.state, agent.settings, agent.scratch, user, belief)
+        if needed <= length:
+            return Belief(belief.center[:needed], belief.covariance[:needed, :needed], belief.radius)
+        length = needed
+
+
+def widths_of(agent: Agent, user: int, item: int) -> Widths | None:
+    """How far the expected reward of an item may be off for this user; none where the policy does not say.
+
+    >>> from albatross.policies.alb import ALB
+    >>> agent = Agent(ALB(rank=2), n_users=3, n_items=4)
+    >>> now, after = widths_of(agent, user=0, item=1)
+    >>> after < now
+    True
+    """
+    if not offers(agent.state, width):
+        return None
+    entry = program(measure_width, type(agent.state))
+    now, after = (float(entry(agent.state, agent.settings, agent.scratch, user, item, more)) for more in (0, 1))
+    return Widths(now, after) if np.isfinite(after) else None

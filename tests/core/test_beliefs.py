@@ -1,0 +1,99 @@
+"""What policies say they believe agrees with what they do."""
+
+import numpy as np
+import pytest
+
+from albatross.core.agent import Agent
+from albatross.core.beliefs import belief_about, choose_supposing, widths_of
+from albatross.core.policy import Policy
+from albatross.core.streams import stream
+from albatross.environments.synthetic import Gaussian
+from albatross.environments.world import truth_of
+from albatross.kernels.compiling import program
+from albatross.kernels.operations import ALL_ITEMS
+from albatross.policies.alb import ALB
+from albatross.policies.item_mean import ItemMean
+from albatross.policies.mean_field import MeanField
+from albatross.policies.oful import OFUL
+from albatross.policies.pts import PTS
+
+WORLD = Gaussian(n_users=12, n_items=15, rank=2)
+USER = 3
+
+
+def experienced(policy: Policy, ratings: int = 1500) -> Agent:
+    world = WORLD.world(0)
+    agent = Agent(policy, WORLD.n_users, WORLD.n_items, seed=0, truth=truth_of(world) if policy.privileged else None)
+    random = stream(0, "ratings")
+    users, items = random.integers(WORLD.n_users, size=ratings), random.integers(WORLD.n_items, size=ratings)
+    means = (world.user_factors[users] * world.item_factors[items]).sum(axis=1)
+    agent.replay(users, items, means + 0.5 * random.standard_normal(ratings))
+    return agent
+
+
+def means_supposing(agent: Agent, items: list[int], rewards: list[float]) -> np.ndarray:
+    entry = program(choose_supposing, type(agent.state))
+    supposed = (np.array(items, np.int32), np.array(rewards))
+    entry(agent.state, agent.settings, agent.scratch, USER, ALL_ITEMS, *supposed, agent.slate, stream(0, "drawing"))
+    return agent.slate.means.copy()
+
+
+@pytest.mark.parametrize(
+    ("policy", "error"),
+    [
+        pytest.param(MeanField(rank=2), 0.02, id="mean-field", marks=pytest.mark.xdist_group("mean-field")),
+        pytest.param(OFUL(), 0.02, id="oful", marks=pytest.mark.xdist_group("oful")),
+        pytest.param(PTS(n_particles=10, rank=2), 0.1, id="pts", marks=pytest.mark.xdist_group("pts")),  # its particles are drawn anew
+    ],
+)
+def test_one_more_rating_narrows_the_width_by_what_was_said(policy: Policy, error: float) -> None:
+    """Done, not supposed: a rating just as expected, so that nothing else moves much."""
+    agent = experienced(policy)
+    choice = agent.select(USER)
+    widths = widths_of(agent, USER, choice.item)
+    assert widths is not None
+    agent.update(USER, choice.item, choice.mean)
+    done = widths_of(agent, USER, choice.item)
+    assert done is not None
+    assert done.now < widths.now
+    assert done.now == pytest.approx(widths.after, rel=error)
+
+
+def test_the_width_of_an_optimist_is_its_bonus() -> None:
+    agent = experienced(ALB(rank=2, ridge=0.1))
+    for choice in agent.recommend(USER, 5):
+        widths = widths_of(agent, USER, choice.item)
+        assert widths is not None
+        assert widths.now == pytest.approx(choice.bonus)
+
+
+def test_a_told_rating_is_the_rating_itself() -> None:
+    """OFUL's items stay where they are, so supposing a rating is learning it."""
+    agent = experienced(OFUL(), ratings=100)
+    supposed = means_supposing(agent, [4, 7], [3.0, -2.0])
+    agent.replay([USER, USER], [4, 7], [3.0, -2.0])
+    assert np.allclose(supposed, means_supposing(agent, [], []))
+
+
+def test_the_center_of_a_belief_gives_the_means() -> None:
+    agent = experienced(OFUL())
+    belief = belief_about(agent, USER)
+    assert belief is not None
+    assert np.allclose(agent.state.item_factors @ belief.center, means_supposing(agent, [], []))
+
+
+def test_the_center_and_the_offset_of_mean_field_give_the_means() -> None:
+    """Without memory, which knows more of a pair than the vectors do."""
+    agent = experienced(MeanField(rank=2, memory=False))
+    belief = belief_about(agent, USER)
+    assert belief is not None
+    means = agent.state.item_moments[:, 3:5]  # packed row by row: the third row holds the means of the two factors
+    offsets = agent.state.item_moments[:, -2]
+    expected = agent.state.figures[0]["origin"] + means @ belief.center[:2] + belief.center[2] + offsets
+    assert np.allclose(expected, means_supposing(agent, [], []))
+
+
+def test_a_policy_that_says_nothing_of_itself_is_not_asked() -> None:
+    agent = experienced(ItemMean())
+    assert belief_about(agent, USER) is None
+    assert widths_of(agent, USER, 0) is None

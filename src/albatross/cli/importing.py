@@ -46,7 +46,7 @@ def import_ratings(
     scale
         Lowest and highest rating, as 1..5. Needed for a new folder.
     policy
-        Name of a policy; for a new folder, alb if not given.
+        Name of a policy; for a new folder, mean-field if not given.
     setting
         Parameter of the policy, as key=value; may be given several times.
     user_column

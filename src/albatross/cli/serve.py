@@ -44,7 +44,7 @@ def serve(
     scale
         Lowest and highest rating, as 1..5. Needed for a new folder.
     policy
-        Name of a policy; for a new folder, alb if not given. See: albatross list.
+        Name of a policy; for a new folder, mean-field if not given. See: albatross list.
     setting
         Parameter of the policy, as key=value; may be given several times.
     seed

@@ -44,7 +44,7 @@ class Recommender(Verbs):
         """Open a folder, and make it if there is none. Returns when everything in it has been checked and replayed.
 
         scale: lowest and highest rating; needed for a new folder.
-        policy: a policy, or the name of one; for a new folder, ALB unless given. What a folder began with cannot be changed.
+        policy: a policy, or the name of one; for a new folder, mean-field unless given. What a folder began with cannot be changed.
         floor: share of decisions left to chance, 0.05 unless given.
         closed_catalogue: whether items appear only by `upsert_item`.
         items, users: known from the beginning, in a new folder.

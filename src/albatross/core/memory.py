@@ -100,7 +100,7 @@ class _Rates(NamedTuple):
 def _rates(policy: Policy) -> _Rates:
     try:
         blanks = [_blank(policy, n_users, n_items) for n_users, n_items in ((2, 2), (3, 2), (2, 3), (3, 3))]
-    except InvalidInput:  # features of so many items and no others: they stand in a file, so they have fitted before
+    except InvalidInput:  # plain Python, which does not say; or features of so many items and no others, which have fitted into a file
         return _Rates(0, 0, 0, 0, 0)
     neither, user, item, both = map(_bytes_in, blanks)
     per_pair = both - user - item + neither

@@ -39,7 +39,7 @@ def run(
     Parameters
     ----------
     policy
-        Name of a policy; may be given several times. See: albatross list.
+        Name of a policy (see: albatross list), file.py:Class or module:Class; may be given several times.
     setting
         Parameter of the policy named before it, as key=value; may be given several times.
     dataset

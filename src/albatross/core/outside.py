@@ -33,7 +33,7 @@ _by_digest: dict[tuple[str, str], type] = {}
 def load_file(path: Path, given: str) -> ModuleType:
     """The module in a file. `given` is how a person referred to the file: what it is called in tables."""
     if path.suffix != ".py" or not path.is_file():
-        raise InvalidInput(f"{given}: there is no file {path}; accepted: a .py file that exists, as thompson.py:Thompson")
+        raise InvalidInput(f"there is no file {path}; accepted: a .py file that exists, as thompson.py:Thompson")
     return _load(gather(path), given)
 
 

@@ -48,9 +48,10 @@ def explained(error: BaseException, state_type: type | None, arguments: Sequence
 def _place(text: str, state_type: type | None) -> tuple[str, int] | None:
     """The innermost line of the policy's own files that the compiler names, or that has the name it does not know."""
     own = _own_files(state_type)
+    linecache.checkcache()
     for file, line in (*PLACE.findall(text), *QUOTED.findall(text)):
         if Path(file).resolve() in own:
-            return file, int(line)
+            return str(Path(file).resolve()), int(line)
     undefined = _UNDEFINED.search(text)
     if undefined is not None:
         name = re.compile(rf"\b{undefined[1] or undefined[2]}\b")
@@ -129,5 +130,5 @@ def _kind(words: str) -> str:
 
 
 def _short(file: str) -> str:
-    path = Path(file)
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
+    path, here = Path(file), Path.cwd().resolve()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else file

@@ -51,8 +51,9 @@ def read_study(path: str | Path) -> Study:
     """The study in a TOML file.
 
     `datasets` is a list of names or files, or of tables with `name`, parameters and, where a name occurs twice, a `label`. Each
-    `[[policies]]` has a `name` and parameters; the name may be file.py:Class, with a path that begins beside the TOML file. A parameter with
-    a list of values is one axis of a grid. `on` restricts a block to some data sets. `seeds` is a number of seeds, or a list of them. `ndcg` is true, false or a table.
+    `[[policies]]` has a `name` and parameters; the name may be file.py:Class, with a path that begins beside the TOML file. A
+    parameter with a list of values is one axis of a grid. `on` restricts a block to some data sets. `seeds` is a number of seeds,
+    or a list of them. `ndcg` is true, false or a table.
     """
     file = Path(path)
     try:

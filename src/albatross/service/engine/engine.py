@@ -110,6 +110,7 @@ class Engine:
             return genesis
         _try_out(replace(genesis, outside=adopted.outside, parameters=adopted.parameters))
         self._store.append([Row(encode(adopted), [(handle, ADOPTED) for handle in handles_of(adopted)])])
+        remove_all(self.folder)  # they are of the old source
         return read_genesis(self._store, str(self.folder))
 
     def _open(self, open_store: Callable[[Path, bool], Store]) -> Store:

@@ -82,8 +82,10 @@ def outside_of(genesis: Genesis, given: Policy | None = None) -> Outside:
     try:
         found = policies.find(known.reference)
     except InvalidInput as error:
-        hint = "accepted: the same file, or --policy and where it is now"
-        raise InvalidInput(f"policy {genesis.policy!r} of the folder cannot be loaded: {error} ({hint})") from error
+        raise InvalidInput(
+            f"policy {genesis.policy!r}, which the folder was learned with, cannot be loaded: {error}; "
+            "if it was moved, say where it is now: --policy file.py:Class"
+        ) from error
     return Outside(reference_to(found), digest_of(found) or "")
 
 

@@ -41,7 +41,8 @@ def run(
     Parameters
     ----------
     policy
-        Name of a policy; may be given several times. If not given: mean-field, alb and random. See: albatross list.
+        Name of a policy (see: albatross list), file.py:Class or module:Class; may be given several times.
+        If not given: mean-field, alb and random.
     setting
         Parameter of the policy named before it, as key=value; may be given several times.
     dataset

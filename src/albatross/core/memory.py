@@ -11,7 +11,7 @@ import numpy as np
 from albatross.core.environment import Truth
 from albatross.core.errors import InvalidInput
 from albatross.core.policy import Policy
-from albatross.core.state import flatten
+from albatross.core.state import check_parts, flatten
 from albatross.core.streams import stream
 from albatross.kernels.pairs import Pairs
 
@@ -102,6 +102,10 @@ def _rates(policy: Policy) -> _Rates:
         blanks = [_blank(policy, n_users, n_items) for n_users, n_items in ((2, 2), (3, 2), (2, 3), (3, 3))]
     except InvalidInput:  # plain Python, which does not say; or features of so many items and no others, which have fitted into a file
         return _Rates(0, 0, 0, 0, 0)
+    told = blanks[0]
+    check_parts(policy.policy_name(), "state", told.state if isinstance(told, Told) else told)
+    check_parts(policy.policy_name(), "settings", policy.settings(), numbers=True)
+    check_parts(policy.policy_name(), "scratch", policy.scratch(2, 2), numbers=True)
     neither, user, item, both = map(_bytes_in, blanks)
     per_pair = both - user - item + neither
     per_user, per_item = user - neither - 2 * per_pair, item - neither - 2 * per_pair

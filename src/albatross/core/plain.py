@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from albatross.core.environment import Truth
 from albatross.core.errors import InvalidInput
+from albatross.core.outside import Parcel, pack, unpack
 from albatross.core.policy import Policy
 from albatross.core.streams import Streams
 
@@ -60,13 +61,13 @@ class Plain(Policy):
             f"policy {self.policy_name()!r} is plain Python, which runs in simulations and studies; accepted here: a compiled policy"
         )
 
-    @classmethod
-    def policy_name(cls) -> str:
-        return cls.__name__
-
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another process makes the class anew."""
-        return _restored, (self.maker, self.parameters())
+        """Another process makes the class anew. What was written at a prompt or in a function must travel by itself."""
+        try:
+            maker: Any = pack(type(self))
+        except InvalidInput:
+            maker = self.maker
+        return _restored, (maker, self.parameters())
 
 
 def as_policy(given: Any) -> Policy:
@@ -96,8 +97,8 @@ def plain(maker: Callable[..., Player], **parameters: Any) -> Plain:
     return made
 
 
-def _restored(maker: Callable[..., Player], parameters: dict[str, Any]) -> Plain:
-    return plain(maker, **parameters)
+def _restored(maker: Parcel | Callable[..., Player], parameters: dict[str, Any]) -> Policy:
+    return recipe(unpack(maker) if isinstance(maker, Parcel) else maker)(**parameters)
 
 
 def recipe(maker: Any) -> type[Policy]:

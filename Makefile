@@ -7,7 +7,7 @@ READY := .venv/.ready
 ALBATROSS_DATA ?= $(if $(wildcard ../shared/data),$(abspath ../shared/data))
 export ALBATROSS_DATA
 
-.PHONY: demo test lint bench bench-all bench-service chaos soak peers clean
+.PHONY: demo test lint bench bench-all bench-service chaos soak dist peers clean
 
 demo: $(READY)  ## the main job on a world nobody has rated yet
 	$(BIN)/albatross demo
@@ -38,6 +38,10 @@ chaos: $(READY)  ## what the tests of the service do, in full: 2,000 kills, 10,0
 soak: $(READY)  ## ten minutes of honest clients among hostile ones, and ten times more requests than can be answered
 	PYTHONPATH=tests:. $(BIN)/python -m faults.overload
 	PYTHONPATH=tests:. $(BIN)/python -m faults.soak 600
+
+dist: $(READY)  ## wheel and source archive, tried in environments of their own: without extras, and with each
+	rm -rf dist
+	PYTHONPATH=tests $(BIN)/python -m distribution dist
 
 peers: $(READY)  ## other libraries on the same ratings, in an environment of their own
 	$(BIN)/python -m benchmarks.peers .venv-peers

@@ -4,6 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from albatross.core.agent import Agent, Choice
+from albatross.core.extras import explain_missing
 from albatross.core.plain import plain
 from albatross.core.recording import Recording
 from albatross.core.version import VERSION
@@ -22,5 +23,11 @@ _LATER = {"Client": "albatross.service.client", "Recommender": "albatross.servic
 
 def __getattr__(name: str) -> Any:
     if name in _LATER:
-        return getattr(importlib.import_module(_LATER[name]), name)
+        try:
+            return getattr(importlib.import_module(_LATER[name]), name)
+        except ImportError as error:
+            sentence = explain_missing(error)
+            if sentence is None:
+                raise
+            raise ImportError(f"{name}: {sentence}", name=error.name) from error
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -113,7 +113,7 @@ def test_it_is_listed_checked_and_run(elsewhere: Elsewhere) -> None:
 
 @pytest.mark.xdist_group("other package")
 def test_a_study_is_the_same_on_all_cores_and_on_a_cluster(elsewhere: Elsewhere) -> None:
-    pytest.importorskip("ray", reason="needs the extra: pip install 'albatross[ray]'")
+    pytest.importorskip("ray", reason="needs the extra: pip install '.[ray]'")
     for engine in ("local", "ray"):
         told = elsewhere.told("study", "run", str(elsewhere.folder / "study.toml"), "--jobs", "2", "--engine", engine, "--folder", engine)
         assert "thompson" in told

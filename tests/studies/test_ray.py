@@ -14,7 +14,7 @@ from albatross.studies.execution import execute
 from albatross.studies.journal import RESULTS, Journal
 from albatross.studies.trials import Trial
 
-ray = pytest.importorskip("ray", reason="needs the extra: pip install 'albatross[ray]'")
+ray = pytest.importorskip("ray", reason="needs the extra: pip install '.[ray]'")
 
 WORLD = Uniform(n_users=20, n_items=20)
 TRIALS = [Trial(policy, WORLD, 20_000, seed) for policy in (ALB(rank=2), Random()) for seed in range(8)]

@@ -8,11 +8,10 @@ from cyclopts import App, CycloptsError
 import albatross
 from albatross.cli.arguments import fold_settings
 from albatross.core.errors import InvalidInput
+from albatross.core.extras import explain_missing
 
 REFUSED, INTERRUPTED = 2, 130
 """Exit codes: what was asked for is not possible; the interrupt key."""
-SERVE = ("httptools", "msgspec", "structlog")
-"""What only the service needs."""
 
 app = App(
     name="albatross",
@@ -21,7 +20,7 @@ app = App(
     help_format="plaintext",
     suppress_keyboard_interrupt=False,
 )
-app.command("albatross.cli.demo:demo", name="demo", help="Watch ALB learn a world nobody has rated yet, next to random and an oracle.")
+app.command("albatross.cli.demo:demo", name="demo", help="Watch policies learn a world nobody has rated yet.")
 app.command("albatross.cli.run:run", name="run", help="Run policies side by side on a data set or a file of ratings.")
 app.command("albatross.cli.reproduce:reproduce", name="reproduce", help="Do the paper's evaluation and judge each of its claims.")
 app.command("albatross.cli.study:study", name="study", help="Many trials from one TOML file: run, resume, show, export.")
@@ -58,10 +57,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(" ".join(str(error).split()), REFUSED)
     except ImportError as error:
         # The verbs are loaded when they are used, by the parser, which wraps what happens then.
-        missing = str(getattr(error.__cause__ or error, "name", "")).partition(".")[0]
-        if missing not in SERVE:
+        sentence = explain_missing(error.__cause__ if isinstance(error.__cause__, ImportError) else error)
+        if sentence is None:
             raise
-        return _complain(f"this needs {missing}, which is not installed; accepted: pip install 'albatross[serve]'", REFUSED)
+        return _complain(sentence, REFUSED)
     except MemoryError as error:
         return _complain(f"not enough memory: {error}", REFUSED)
     except OSError as error:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from albatross.core.errors import InvalidInput
+from albatross.core.extras import install_command
 from albatross.core.parameters import parameter
 from albatross.core.ratings import RatingTable, Scale, active_users, restricted, tabulated
 from albatross.datasets import DataSet, archive
@@ -91,5 +92,5 @@ def _excel_reader() -> Any:
     try:
         import xlrd  # type: ignore[import-untyped] # an extra: only this source needs it
     except ImportError as error:
-        raise InvalidInput("Jester 1 comes as an old Excel file; to read it, install xlrd: pip install 'albatross[xls]'") from error
+        raise InvalidInput(f"Jester 1 comes as an old Excel file; to read it, install xlrd: {install_command('xls')}") from error
     return xlrd

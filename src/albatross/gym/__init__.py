@@ -3,10 +3,12 @@
 Importing this registers `albatross/` and the name of each; `Recommendation` takes any environment, or a file of ratings.
 """
 
+from albatross.core.extras import install_command
+
 try:
     import gymnasium
 except ModuleNotFoundError as error:
-    raise ImportError("albatross.gym needs Gymnasium, which is not installed; accepted: pip install 'albatross[gym]'") from error
+    raise ImportError(f"albatross.gym needs Gymnasium, which is not installed; accepted: {install_command('gym')}") from error
 
 from albatross import datasets
 from albatross.environments.synthetic import WORLDS

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from albatross.core.environment import Truth
 from albatross.core.errors import InvalidInput
+from albatross.core.extras import install_command
 from albatross.core.parameters import parameter
 from albatross.core.policy import Policy
 from albatross.core.streams import Streams
@@ -143,7 +144,7 @@ class NMFBandit(Policy):
                 f" (users² × items); accepted: at most {LARGEST_PROGRAMME}, or another solver: masked, anchors"
             )
         if find_spec("scipy") is None:
-            raise InvalidInput("solver 'hottopixx' needs SciPy; accepted: pip install 'albatross[lp]', or another solver: masked, anchors")
+            raise InvalidInput(f"solver 'hottopixx' needs SciPy; accepted: {install_command('lp')}, or another solver: masked, anchors")
 
     def _deal(self, n_users: int, n_items: int, random: np.random.Generator) -> NDArray[np.int32]:
         """One hand of items per user. A deck serves as many users as it has whole hands, then all cards are shuffled again."""

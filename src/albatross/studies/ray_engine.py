@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from albatross.core.errors import InvalidInput
+from albatross.core.extras import install_command
 from albatross.studies.trials import Result, Trial, run
 
 
@@ -17,7 +18,7 @@ def ray_results(trials: Sequence[Trial], order: Sequence[int], address: str | No
         import ray
     except ImportError:
         raise InvalidInput(
-            "the engine ray needs Ray, which is not installed; accepted: pip install 'albatross[ray]', or the engine local"
+            f"the engine ray needs Ray, which is not installed; accepted: {install_command('ray')}, or the engine local"
         ) from None
     began = not ray.is_initialized()
     if began:

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from albatross.core.environment import Truth
+from albatross.core.environment import OtherRatings, Truth
 from albatross.core.errors import InvalidInput
-from albatross.core.policy import Policy
+from albatross.core.policy import Need, Policy
 from albatross.core.state import flatten
 from albatross.core.streams import stream
 from albatross.kernels.pairs import Pairs
@@ -26,7 +26,7 @@ LARGEST_SIZE = 2**31 - 1
 """Users, items and pairs are numbered with 32 bits."""
 
 TYPICAL_RANK = 16
-"""Length of the true item vectors that a privileged policy is told, for an estimate."""
+"""Length of the true item vectors that a policy is told who needs the truth, for an estimate."""
 
 CONTROL_GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
@@ -115,11 +115,14 @@ def _rates(policy: Policy) -> _Rates:
 
 
 def _blank(policy: Policy, n_users: int, n_items: int) -> tuple[Any, ...]:
-    """A small state, and the truth if the policy must be told it."""
-    if not policy.privileged:
+    """A small state, and the truth if the policy must be told it. Ratings of others are few beside what a state takes."""
+    if not policy.asks():
         return policy.init(n_users, n_items, partial(stream, 0), None)
-    truth = Truth(np.zeros((n_users, n_items)), np.zeros((n_items, TYPICAL_RANK)))
-    return Told(policy.init(n_users, n_items, partial(stream, 0), truth), truth)
+    everything = np.indices((n_users, n_items), np.int32).reshape(2, -1)
+    others = OtherRatings(everything[0], everything[1], everything.sum(axis=0) % 2.0)
+    truth = Truth(np.zeros((n_users, n_items)), np.zeros((n_items, TYPICAL_RANK)), others)
+    state = policy.init(n_users, n_items, partial(stream, 0), truth)
+    return Told(state, truth._replace(ratings=None)) if Need.TRUTH in policy.needs else state
 
 
 class Told(NamedTuple):

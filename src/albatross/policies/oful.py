@@ -9,7 +9,7 @@ import numpy as np
 from albatross.core.environment import Truth
 from albatross.core.errors import InvalidInput
 from albatross.core.parameters import parameter
-from albatross.core.policy import Policy
+from albatross.core.policy import Need, Policy
 from albatross.core.streams import Streams
 from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import (
@@ -65,9 +65,9 @@ class OFUL(Policy):
     norm_bound: float = parameter(1.0, "bound on the norm of a user vector (s)", at_least=0)
 
     @property
-    def privileged(self) -> bool:  # type: ignore[override]
+    def needs(self) -> tuple[Need, ...]:  # type: ignore[override]
         """With features of its own it needs no truth, and can serve."""
-        return self.features is None
+        return (Need.TRUTH,) if self.features is None else (Need.FEATURES,)
 
     def settings(self) -> "Settings":
         return Settings(self.ridge, self.noise, self.confidence, self.norm_bound)

@@ -16,6 +16,7 @@ from albatross.core.policy import Policy
 from albatross.core.recording import Recording
 from albatross.core.state import reserve
 from albatross.core.streams import stream
+from albatross.environments.telling import told
 from albatross.environments.world import (
     arrivals,
     best_expected,
@@ -25,7 +26,6 @@ from albatross.environments.world import (
     reaction,
     reaction_draws,
     retire_item,
-    truth_of,
 )
 from albatross.kernels.compiling import kernel, program
 from albatross.kernels.operations import Items, Slate, select, update
@@ -131,7 +131,7 @@ def simulate(
         raise InvalidInput(
             f"NDCG on {environment.name}: its mean rewards have no floor; accepted: worlds whose relevances cannot be negative"
         )
-    agent = Agent(policy, environment.n_users, environment.n_items, seed, truth_of(world) if policy.privileged else None)
+    agent = Agent(policy, environment.n_users, environment.n_items, seed, told(policy, environment, seed, world))
     users = arrivals(world, stream(seed, "arrivals"), horizon)
     moods, offering = stream(seed, "reactions"), stream(seed, "offers")
     slate = agent.slate._replace(whole=ndcg is not None)

@@ -3,7 +3,9 @@
 from albatross.core.policy import Policy
 from albatross.policies.alb import ALB
 from albatross.policies.alb_rs import ALBRS
+from albatross.policies.club import CLUB
 from albatross.policies.epsilon_als import EpsilonALS
+from albatross.policies.icf import ICF
 from albatross.policies.item_mean import ItemMean
 from albatross.policies.item_ucb import ItemUCB
 from albatross.policies.mean_field import MeanField
@@ -19,7 +21,9 @@ from albatross.policies.user_ucb import UserUCB
 POLICIES: dict[str, Policy] = {
     "alb": ALB(rank=3, ridge=0.1),
     "alb-rs": ALBRS(rank=3, ridge=0.1),
+    "club": CLUB(rank=3),
     "epsilon-als": EpsilonALS(rank=3),
+    "icf": ICF(rank=3),
     "item-mean": ItemMean(),
     "item-ucb": ItemUCB(),
     "mean-field": MeanField(rank=3),

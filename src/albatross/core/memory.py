@@ -43,6 +43,7 @@ def footprint(policy: Policy, n_users: int, n_items: int, n_ratings: int = 0) ->
     rates = _rates(policy)
     n_pairs = n_users * n_items
     fixed = rates.constant + rates.per_user * n_users + rates.per_item * n_items + rates.per_pair * n_pairs
+    fixed += rates.per_two_users * n_users**2
     return fixed + rates.per_rated * min(n_ratings, n_pairs)
 
 
@@ -87,31 +88,33 @@ def show_bytes(n_bytes: int) -> str:
 
 
 class _Rates(NamedTuple):
-    """Bytes a policy takes in any case, per user, per item, per pair of the two, and per rated pair."""
+    """Bytes a policy takes in any case, per user, per item, per pair of the two, per two users, and per rated pair."""
 
     constant: int
     per_user: int
     per_item: int
     per_pair: int
+    per_two_users: int
     per_rated: int
 
 
 @functools.cache
 def _rates(policy: Policy) -> _Rates:
     try:
-        blanks = [_blank(policy, n_users, n_items) for n_users, n_items in ((2, 2), (3, 2), (2, 3), (3, 3))]
+        blanks = [_blank(policy, n_users, n_items) for n_users, n_items in ((2, 2), (3, 2), (2, 3), (3, 3), (4, 2))]
     except InvalidInput:  # features of so many items and no others: they stand in a file, so they have fitted before
-        return _Rates(0, 0, 0, 0, 0)
-    neither, user, item, both = map(_bytes_in, blanks)
+        return _Rates(0, 0, 0, 0, 0, 0)
+    neither, user, item, both, users = map(_bytes_in, blanks)
     per_pair = both - user - item + neither
-    per_user, per_item = user - neither - 2 * per_pair, item - neither - 2 * per_pair
-    constant = neither - 2 * per_user - 2 * per_item - 4 * per_pair
+    per_two_users = (users - 2 * user + neither) // 2
+    per_user, per_item = user - neither - 2 * per_pair - 5 * per_two_users, item - neither - 2 * per_pair
+    constant = neither - 2 * per_user - 2 * per_item - 4 * per_pair - 4 * per_two_users
     # Room to search a catalogue is made for large ones only, so that is where room to work is measured.
     small, more_items, more_users = (_bytes_in(policy.scratch(*sizes)) for sizes in ((2, 2**16), (2, 2**17), (3, 2**16)))
     room_per_user, room_per_item = more_users - small, -(-(more_items - small) // 2**16)
     constant += max(small - 2 * room_per_user - 2**16 * room_per_item, 0)
     per_rated = RATED_PAIR if _has_pairs(blanks[0]) else 0
-    return _Rates(constant, per_user + room_per_user, per_item + room_per_item + SLATE, per_pair, per_rated)
+    return _Rates(constant, per_user + room_per_user, per_item + room_per_item + SLATE, per_pair, per_two_users, per_rated)
 
 
 def _blank(policy: Policy, n_users: int, n_items: int) -> tuple[Any, ...]:

@@ -3,6 +3,7 @@
 from albatross.core.policy import Policy
 from albatross.policies.alb import ALB
 from albatross.policies.alb_rs import ALBRS
+from albatross.policies.als import ALS
 from albatross.policies.club import CLUB
 from albatross.policies.epsilon_als import EpsilonALS
 from albatross.policies.icf import ICF
@@ -21,6 +22,7 @@ from albatross.policies.user_ucb import UserUCB
 POLICIES: dict[str, Policy] = {
     "alb": ALB(rank=3, ridge=0.1),
     "alb-rs": ALBRS(rank=3, ridge=0.1),
+    "als": ALS(rank=3, refit_interval=20),
     "club": CLUB(rank=3),
     "epsilon-als": EpsilonALS(rank=3),
     "icf": ICF(rank=3),

@@ -1,4 +1,4 @@
-"""A skeleton to copy: `cp docs/skeleton.py src/albatross/policies/my_policy.py`, and change what makes it yours."""
+"""A skeleton to copy: change what makes it yours, and `albatross check skeleton.py:Skeleton`."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

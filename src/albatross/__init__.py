@@ -4,6 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from albatross.core.agent import Agent, Choice
+from albatross.core.plain import plain
 from albatross.core.recording import Recording
 from albatross.core.version import VERSION
 from albatross.simulation.trial import simulate
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from albatross.service.client import Client
     from albatross.service.recommender import Recommender
 
-__all__ = ["Agent", "Choice", "Client", "Recommender", "Recording", "simulate"]
+__all__ = ["Agent", "Choice", "Client", "Recommender", "Recording", "plain", "simulate"]
 __version__ = VERSION
 
 _LATER = {"Client": "albatross.service.client", "Recommender": "albatross.service.recommender"}

@@ -124,7 +124,6 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     "setting without equals": (["run", "--policy", "alb", "--set", "ridge", *SMALL], "--set is 'ridge'; accepted: key=value"),
     "setting twice": (["run", "--policy", "alb", "--set", "rank=1", "--set", "rank=2", *SMALL], "rank more than once (1 and 2)"),
     "policy twice": ([*RUN, "--policy", "random"], "policy 'random' is given twice"),
-    "no policy": (["run", *SMALL], "--policy"),
     "no data set": (["run", "--policy", "random"], "--dataset"),
     "data set": (["run", "--policy", "random", "--dataset", "unifrom"], "unknown data set 'unifrom'. Did you mean 'uniform'?"),
     "world": ([*RUN, "--world", "rnk=2"], "unknown parameter of Gaussian 'rnk'. Did you mean 'rank'?"),
@@ -208,3 +207,9 @@ print([name for name in ("joblib", "matplotlib", "duckdb", "pandas", "rich.progr
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_without_a_policy_the_default_meets_the_paper_and_chance(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", *SMALL, "--seeds", "1"]) == 0
+    rows = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.strip()]
+    assert rows[-3:] == ["mean-field", "alb", "random"]

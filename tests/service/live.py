@@ -31,10 +31,17 @@ class Live:
     """`albatross serve` in a process of its own. Its log is read line by line, which is how the tests wait without sleeping."""
 
     def __init__(
-        self, folder: Path, *options: str, scale: str | None = "1..5", port: int = 0, before: str = "", form: str = "json"
+        self,
+        folder: Path,
+        *options: str,
+        scale: str | None = "1..5",
+        port: int = 0,
+        before: str = "",
+        form: str = "json",
+        python: str = sys.executable,
     ) -> None:
-        """`before`: Python to run first in the process, such as what lets a disk fail. `form`: of the log."""
-        command = [sys.executable, "-c", f"{before}\nimport sys, albatross.cli; sys.exit(albatross.cli.main())"]
+        """`before`: Python to run first in the process, as what lets a disk fail. `form`: of the log. `python`: of another environment."""
+        command = [python, "-c", f"{before}\nimport sys, albatross.cli; sys.exit(albatross.cli.main())"]
         scales = [] if scale is None else [f"--scale={scale}"]
         arguments = ["serve", str(folder), *scales, "--port", str(port), "--log", form, *options]
         self.log: list[dict[str, Any]] = []

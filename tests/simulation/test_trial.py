@@ -15,7 +15,7 @@ from albatross.environments.synthetic import Bernoulli, Gaussian, Synthetic, Uni
 from albatross.policies.alb import ALB
 from albatross.policies.oracle import Oracle
 from albatross.policies.random import Random
-from albatross.simulation.trial import CHUNK
+from albatross.simulation.public import CHUNK
 
 pytestmark = pytest.mark.xdist_group("alb")
 

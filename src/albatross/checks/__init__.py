@@ -1,12 +1,17 @@
 """The contract every policy obeys, as functions that raise AssertionError where one does not.
 
-Run them over your own policy with `run(policy)`, or one by one from `CHECKS`.
+Run them over your own policy with `run(policy)` or `albatross check thompson.py:Thompson`, or one by one from `CHECKS`.
 """
 
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any
 
-from albatross.checks import beliefs, contract, learning
+from albatross.checks import beliefs, contract, learning, plain
+from albatross.core.errors import InvalidInput
+from albatross.core.plain import Plain, Player
 from albatross.core.policy import Policy
+from albatross.policies import resolve
 
 CHECKS: dict[str, Callable[[Policy], None]] = {
     name: check
@@ -16,7 +21,29 @@ CHECKS: dict[str, Callable[[Policy], None]] = {
 }
 
 
-def run(policy: Policy) -> None:
-    """Hold one policy against every check."""
-    for check in CHECKS.values():
-        check(policy)
+def checks_of(policy: Policy) -> dict[str, Callable[[Any], None]]:
+    """What can be asked of this policy: of one in plain Python, less."""
+    return plain.CHECKS if isinstance(policy, Plain) else CHECKS
+
+
+def run(policy: Policy | type[Policy] | Callable[..., Player] | str) -> None:
+    """Hold one policy against every check: itself, its class, or a reference to it such as thompson.py:Thompson."""
+    given = resolve(policy)
+    for check in checks_of(given).values():
+        check(given)
+
+
+def verdicts(policy: Policy) -> Iterator[tuple[str, str | None]]:
+    """Each check by name, with what is wrong, or none. Code that cannot be compiled is said once, as an `InvalidInput`."""
+    for name, check in checks_of(policy).items():
+        complaint = None
+        try:
+            check(policy)
+        except AssertionError as error:
+            complaint = str(error) or f"failed: {(check.__doc__ or '').strip()}"
+        except InvalidInput:
+            raise
+        except Exception as error:  # whatever somebody's policy does
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            complaint = f"{frame.filename}, line {frame.lineno}: {type(error).__name__}: {error}"
+        yield name, complaint

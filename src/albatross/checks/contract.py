@@ -1,6 +1,7 @@
 """What the rest of the library takes for granted of a policy."""
 
 import json
+import pickle
 import tempfile
 from pathlib import Path
 
@@ -123,12 +124,13 @@ def growth_keeps_beliefs(policy: Policy) -> None:
 
 
 def config_round_trips(policy: Policy) -> None:
-    """A policy is its name and its parameters, and these are plain values."""
+    """A policy is its name and its parameters, and these are plain values; another process gets the same."""
     parameters = json.loads(json.dumps(policy.parameters()))
     assert type(policy)(**parameters) == policy
     assert hash(type(policy)(**parameters)) == hash(policy)
     if policy.__module__.startswith("albatross.policies."):
         assert create(policy.policy_name(), parameters) == policy
+    assert pickle.loads(pickle.dumps(policy)) == policy
 
 
 def scores_finite(policy: Policy) -> None:

@@ -23,10 +23,23 @@ def beats_random(policy: Policy) -> None:
     """Where the answer is obvious, it is found: less than half of the regret of showing anything."""
     if policy.learns == "nothing":
         return
-    world: Environment = Checkerboard() if policy.learns == "users" else Favourite()
-    regret = simulate(policy, world, HORIZON, seed=0).pseudo_regret.sum()
-    chance = simulate(Random(), world, HORIZON, seed=0).pseudo_regret.sum()
-    assert regret < 0.5 * chance, f"regret {regret:.0f}, showing anything {chance:.0f}"
+    regret, chance = _regrets(policy, Checkerboard() if policy.learns == "users" else Favourite())
+    assert regret < 0.5 * chance, f"regret {regret:.0f}, showing anything {chance:.0f}{_advice(policy)}"
+
+
+def _regrets(policy: Policy, world: Environment) -> tuple[float, float]:
+    regret, chance = (simulate(each, world, HORIZON, seed=0).pseudo_regret.sum() for each in (policy, Random()))
+    return float(regret), float(chance)
+
+
+def _advice(policy: Policy) -> str:
+    """What the class may have forgotten to declare."""
+    if policy.learns != "users":
+        return ' (a policy that learns nothing declares `learns = "nothing"`)'
+    regret, chance = _regrets(policy, Favourite())
+    if regret < 0.5 * chance:
+        return '. It finds what everybody likes and not what one user likes: then the class declares `learns = "crowd"`'
+    return ' (a policy that learns nothing declares `learns = "nothing"`)'
 
 
 def survives_any_rewards(policy: Policy) -> None:

@@ -27,6 +27,7 @@ app.command("albatross.cli.reproduce:reproduce", name="reproduce", help="Do the 
 app.command("albatross.cli.study:study", name="study", help="Many trials from one TOML file: run, resume, show, export.")
 app.command("albatross.cli.data:data", name="data", help="The rating data sets: list, fetch, path.")
 app.command("albatross.cli.listing:show", name="list", help="Print the policies and the data sets, with their parameters.")
+app.command("albatross.cli.check:check", name="check", help="Hold a policy, yours or ours, against the contract that all of them obey.")
 app.command("albatross.cli.serve:serve", name="serve", help="Serve a folder over HTTP: recommend, rate, learn at once.")
 app.command("albatross.cli.keys:keys", name="keys", help="Who may ask a service what: create, list, rotate, revoke.")
 app.command("albatross.cli.importing:import_ratings", name="import", help="Bring ratings of the past into a folder of the service.")

@@ -1,6 +1,7 @@
 """`key=value` words, and which policy they belong to."""
 
 import math
+import sys
 from collections.abc import Iterable, Sequence
 
 from albatross import policies
@@ -17,6 +18,8 @@ def fold_settings(arguments: Sequence[str]) -> list[str]:
     >>> fold_settings(["--policy", "alb", "--set", "rank=3", "--policy=random"])
     ['--policy', 'alb\x00rank=3', '--policy', 'random']
     """
+    if arguments[:1] == ["check"]:  # it has one policy, and no option for it
+        return list(arguments)
     folded: list[str] = []
     policy: int | None = None
     words = iter(arguments)
@@ -41,6 +44,8 @@ def fold_settings(arguments: Sequence[str]) -> list[str]:
 def parse_policy(word: str) -> Policy:
     """The policy of a folded word."""
     name, *settings = word.split(SEPARATOR)
+    for sentence in policies.hidden(name):
+        print(f"albatross: {sentence}", file=sys.stderr)
     return policies.find(name).from_text(parse_settings("--set", settings))
 
 

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from albatross.cli.folder import opened_log, watched
+from albatross.cli.folder import meet, opened_log, watched
 from albatross.service.storage.backup import copy_folder
 from albatross.service.tools.verify import verify
 
 
-def backup(folder: Path, target: Path) -> None:
+def backup(folder: Path, target: Path, *, policy: str | None = None) -> None:
     """Copy a folder to a new one, while it serves, and rebuild the model from the copy. Everything acknowledged before is in it.
 
     Example: albatross backup shop.albatross backups/monday
@@ -18,7 +18,10 @@ def backup(folder: Path, target: Path) -> None:
         A folder of the service, running or not.
     target
         The folder to make. `albatross restore` makes a folder to serve from it.
+    policy
+        Where a policy from outside is now, as file.py:Class, if it was moved.
     """
+    meet(policy)
     copy_folder(folder, target)
     with opened_log(target) as (log, genesis), watched(log.head.seq) as progress:
         verdict = verify(log, target, genesis, progress)

@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
+from albatross.cli.folder import meet
 from albatross.core.errors import InvalidInput
 from albatross.service.tools.doctor import examine
 from albatross.service.tools.restore import accept_loss as accept
 
 
-def doctor(folder: Path, *, accept_loss: bool = False) -> None:
+def doctor(folder: Path, *, accept_loss: bool = False, policy: str | None = None) -> None:
     """Look at everything a service needs, and say what is wrong, with what to do. A running service goes on.
 
     Parameters
@@ -16,7 +17,10 @@ def doctor(folder: Path, *, accept_loss: bool = False) -> None:
         A folder of the service, or where one is to be made.
     accept_loss
         Where acknowledged events are missing at the end of the log: go on without them. Keep a copy of the folder first.
+    policy
+        Where a policy from outside is now, as file.py:Class, if it was moved.
     """
+    meet(policy)
     if accept_loss:
         before, now = accept(folder)
         said = "could not be read" if before is None else f"said that events up to {before.seq:,} were acknowledged"

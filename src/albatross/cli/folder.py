@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from albatross import policies
+from albatross.cli.arguments import SEPARATOR
 from albatross.cli.progress import progress_bar
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.options import Options
@@ -12,6 +14,12 @@ from albatross.service.storage.events import Genesis
 from albatross.service.storage.log import LogReader
 from albatross.service.storage.migration import check_folder, reading_log
 from albatross.service.storage.reading import Progress, read_genesis
+
+
+def meet(policy: str | None) -> None:
+    """Load a policy from outside that was moved: it is known by its source, wherever that is."""
+    if policy is not None:
+        policies.find(policy.partition(SEPARATOR)[0])
 
 
 @contextmanager

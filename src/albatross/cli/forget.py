@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from albatross.cli.folder import opened_engine
+from albatross.cli.folder import meet, opened_engine
 from albatross.service.api.requests import ForgetUser
 
 
-def forget(folder: Path, user: str) -> None:
+def forget(folder: Path, user: str, *, policy: str | None = None) -> None:
     """Erase a user's events from the log, and rebuild the model as if they had never come. This cannot be undone.
 
     Parameters
@@ -15,7 +15,10 @@ def forget(folder: Path, user: str) -> None:
         A folder of the service, which must not be running; a running one does it over HTTP.
     user
         Who to forget.
+    policy
+        Where a policy from outside is now, as file.py:Class, if it was moved.
     """
+    meet(policy)
     with opened_engine(folder, existing=True) as engine:
         forgotten = engine.ask(ForgetUser(user))
     print(f"{forgotten.events:,} events of {user!r} were erased; event {forgotten.seq:,} says so, without the name")

@@ -25,6 +25,7 @@ def import_ratings(
     scale: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     policy: str | None = None,
     setting: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
+    accept_changed_policy: Annotated[bool, Parameter(negative=())] = False,
     user_column: str = "user",
     item_column: str = "item",
     rating_column: str = "rating",
@@ -46,9 +47,11 @@ def import_ratings(
     scale
         Lowest and highest rating, as 1..5. Needed for a new folder.
     policy
-        Name of a policy; for a new folder, alb if not given.
+        Name of a policy (see: albatross list), file.py:Class or module:Class; for a new folder, mean-field if not given.
     setting
         Parameter of the policy, as key=value; may be given several times.
+    accept_changed_policy
+        Where the source of a policy from outside has changed: learn from the whole log anew, with the new source.
     user_column
         The column that names the user.
     item_column
@@ -61,7 +64,10 @@ def import_ratings(
     columns = (user_column, item_column, rating_column)
     total = sum(1 for _ in read_rows(file, *columns))
     options = Options(
-        policy=None if policy is None else parse_policy(policy), scale=None if scale is None else parse_scale(scale), snapshot_every=0
+        policy=None if policy is None else parse_policy(policy),
+        scale=None if scale is None else parse_scale(scale),
+        snapshot_every=0,
+        accept_changed_policy=accept_changed_policy,
     )
     with opened_engine(folder, options) as engine, progress_bar(total, "rows") as progress:
         result = import_rows(engine, read_rows(file, *columns), file.name if source is None else source, progress)

@@ -1,6 +1,7 @@
 """`albatross list`: what there is."""
 
 import dataclasses
+import sys
 from typing import get_type_hints
 
 from rich.console import Console
@@ -14,6 +15,8 @@ from albatross.core.parameters import Recipe, describe
 from albatross.core.policy import Policy
 from albatross.studies.showing import show_needs, show_value
 
+INSTALLED = "Policies of other packages"
+OUTSIDE = "Policies from outside"
 POLICIES = "Policies (--policy NAME --set parameter=value)"
 DATASETS = "Data sets (--dataset NAME --world parameter=value)"
 
@@ -24,15 +27,19 @@ def show(*names: str) -> None:
     Parameters
     ----------
     names
-        Print these only.
+        Print these only; also file.py:Class and module:Class.
     """
+    installed, troubles = policies.offered()
     sections: dict[str, dict[str, tuple[type[Recipe], ...]]] = {
         POLICIES: {name: (policies.find(name),) for name in policies.names()},
+        INSTALLED: {name: (policy,) for name, policy in installed.items()},
         DATASETS: environments.recipes(),
     }
     known = [name for section in sections.values() for name in section]
     for name in names:
-        if name not in known:
+        if name.endswith(".py") or ":" in name:
+            sections[OUTSIDE] = sections.get(OUTSIDE, {}) | {name: (policies.find(name),)}
+        elif name not in known:
             raise unknown("policy or data set", name, known)
     console = Console(highlight=False)
     for heading, section in sections.items():
@@ -49,6 +56,8 @@ def show(*names: str) -> None:
             if table.row_count:
                 console.print(Padding(table, (0, 0, 0, 2)))
             console.print()
+    for trouble in troubles:
+        print(f"albatross: {trouble}", file=sys.stderr)
 
 
 def _told(policy: type[Policy]) -> str:

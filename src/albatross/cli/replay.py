@@ -31,7 +31,7 @@ def replay(
     into
         The folder to make.
     policy
-        Name of a policy. See: albatross list.
+        Name of a policy (see: albatross list), file.py:Class or module:Class.
     setting
         Parameter of the policy, as key=value; may be given several times.
     """

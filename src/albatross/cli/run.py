@@ -15,10 +15,12 @@ from albatross.core.errors import InvalidInput, check_whole
 from albatross.studies.comparison import compare
 from albatross.studies.report.comparison import save_json
 
+DEFAULT_POLICIES = ("mean-field", "alb", "random")
+
 
 def run(
     *,
-    policy: Annotated[list[str], Parameter(negative=())],
+    policy: Annotated[list[str] | None, Parameter(negative=())] = None,
     setting: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
     dataset: str,
     world: Annotated[list[str] | None, Parameter(negative=())] = None,
@@ -32,14 +34,15 @@ def run(
     json: Path | None = None,
     figure: Path | None = None,
 ) -> None:
-    """Run policies side by side: every policy meets the same users, in the same order and mood, at the same seed.
+    """Run policies side by side: at the same seed every policy meets the same arrivals and the same noise.
 
-    Example: albatross run --policy alb --set ridge=0.01 --set noise=0.5 --policy random --dataset gaussian
+    Example: albatross run --policy mean-field --policy alb --set ridge=0.01 --set noise=0.5 --dataset gaussian
 
     Parameters
     ----------
     policy
-        Name of a policy; may be given several times. See: albatross list.
+        Name of a policy (see: albatross list), file.py:Class or module:Class; may be given several times.
+        If not given: mean-field, alb and random.
     setting
         Parameter of the policy named before it, as key=value; may be given several times.
     dataset
@@ -72,7 +75,7 @@ def run(
         _check_target(option, file)
     if figure is not None:
         check_format(figure, "--figure")
-    contenders = [parse_policy(word) for word in policy]
+    contenders = [parse_policy(word) for word in policy or DEFAULT_POLICIES]
     columns = {"user_column": user_column, "item_column": item_column, "rating_column": rating_column}
     settings = parse_settings("--world", world or [])
     settings.update({key: column for key, column in columns.items() if column is not None})

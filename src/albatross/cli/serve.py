@@ -20,6 +20,7 @@ def serve(
     scale: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     policy: str | None = None,
     setting: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
+    accept_changed_policy: Annotated[bool, Parameter(negative=())] = False,
     seed: int | None = None,
     floor: float | None = None,
     closed_catalogue: bool | None = None,
@@ -44,9 +45,11 @@ def serve(
     scale
         Lowest and highest rating, as 1..5. Needed for a new folder.
     policy
-        Name of a policy; for a new folder, alb if not given. See: albatross list.
+        Name of a policy (see: albatross list), file.py:Class or module:Class; for a new folder, mean-field if not given.
     setting
         Parameter of the policy, as key=value; may be given several times.
+    accept_changed_policy
+        Where the source of a policy from outside has changed: learn from the whole log anew, with the new source.
     seed
         Seed of a new folder; 0 if not given.
     floor
@@ -84,6 +87,7 @@ def serve(
         closed=closed_catalogue,
         durability=durability,
         queue=queue,
+        accept_changed_policy=accept_changed_policy,
     )
     configure_log(log, sys.stderr)
     serve_folder(folder, options, Address(host, port, certificate, private_key, allow_host or (), allow_origin or ()))

@@ -2,18 +2,21 @@
 
 from pathlib import Path
 
-from albatross.cli.folder import opened_engine
+from albatross.cli.folder import meet, opened_engine
 from albatross.service.api.requests import TakeSnapshot
 
 
-def snapshot(folder: Path) -> None:
+def snapshot(folder: Path, *, policy: str | None = None) -> None:
     """Write the model of a folder beside its log. A running service does that by itself.
 
     Parameters
     ----------
     folder
         A folder of the service, which must not be running.
+    policy
+        Where a policy from outside is now, as file.py:Class, if it was moved.
     """
+    meet(policy)
     with opened_engine(folder, existing=True) as engine:
         taken = engine.ask(TakeSnapshot())
     print(f"{taken.path}: event {taken.seq:,}, state id {taken.state_id}")

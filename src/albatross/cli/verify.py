@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from albatross.cli.folder import opened_log, watched
+from albatross.cli.folder import meet, opened_log, watched
 from albatross.core.errors import InvalidInput
 from albatross.service.tools.verify import redecide
 from albatross.service.tools.verify import verify as verify_log
 
 
-def verify(folder: Path, *, decisions: bool = False) -> None:
+def verify(folder: Path, *, decisions: bool = False, policy: str | None = None) -> None:
     """Rebuild the model from the log alone, and compare it with every snapshot. Every event, every id, the chain and the mark are checked.
 
     Parameters
@@ -17,7 +17,10 @@ def verify(folder: Path, *, decisions: bool = False) -> None:
         A folder of the service, running or not: what it had when the command began.
     decisions
         Also make every decision again, and compare.
+    policy
+        Where a policy from outside is now, as file.py:Class, if it was moved.
     """
+    meet(policy)
     with opened_log(folder) as (log, genesis):
         with watched(log.head.seq) as progress:
             verdict = verify_log(log, folder, genesis, progress)

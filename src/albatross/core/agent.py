@@ -39,7 +39,8 @@ class Choice(NamedTuple):
 def choose(
     state: Any, settings: Any, scratch: Any, user: int, candidates: Items, slate: Slate, random: np.random.Generator
 ) -> tuple[int, float]:
-    return select(state, settings, scratch, user, candidates, slate, random)
+    position, propensity = select(state, settings, scratch, user, candidates, slate, random)
+    return position, propensity
 
 
 def learn(
@@ -176,6 +177,8 @@ class Agent:
         user = self._within("user", user, self.n_users)
         entry = program(choose, type(self.state))
         chosen: tuple[int, float] = entry(self.state, self.settings, self.scratch, user, offered, slate, self.exploring)
+        if isinstance(chosen[0], float):
+            raise InvalidInput(f"select of {self.policy.policy_name()!r} returns the position {chosen[0]!r}; accepted: a whole number")
         return chosen
 
     def _choice(self, position: int, offered: Items, propensity: float) -> Choice:

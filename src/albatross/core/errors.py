@@ -5,9 +5,7 @@ from difflib import get_close_matches
 
 import numpy as np
 
-
-class InvalidInput(ValueError):
-    """What was given is not accepted. The message names what was given and what would be."""
+from albatross.kernels.errors import InvalidInput as InvalidInput
 
 
 def check_whole(name: str, number: object, least: int) -> None:

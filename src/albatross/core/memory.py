@@ -11,7 +11,7 @@ import numpy as np
 from albatross.core.environment import OtherRatings, Truth
 from albatross.core.errors import InvalidInput
 from albatross.core.policy import Need, Policy
-from albatross.core.state import flatten
+from albatross.core.state import check_parts, flatten
 from albatross.core.streams import stream
 from albatross.kernels.pairs import Pairs
 
@@ -102,8 +102,12 @@ class _Rates(NamedTuple):
 def _rates(policy: Policy) -> _Rates:
     try:
         blanks = [_blank(policy, n_users, n_items) for n_users, n_items in ((2, 2), (3, 2), (2, 3), (3, 3), (4, 2))]
-    except InvalidInput:  # features of so many items and no others: they stand in a file, so they have fitted before
+    except InvalidInput:  # plain Python, which does not say; or features of so many items and no others, which have fitted into a file
         return _Rates(0, 0, 0, 0, 0, 0)
+    told = blanks[0]
+    check_parts(policy.policy_name(), "state", told.state if isinstance(told, Told) else told)
+    check_parts(policy.policy_name(), "settings", policy.settings(), numbers=True)
+    check_parts(policy.policy_name(), "scratch", policy.scratch(2, 2), numbers=True)
     neither, user, item, both, users = map(_bytes_in, blanks)
     per_pair = both - user - item + neither
     per_two_users = (users - 2 * user + neither) // 2

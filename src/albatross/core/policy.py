@@ -6,8 +6,10 @@ from enum import StrEnum
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from albatross.core.environment import Truth
+from albatross.core.outside import Parcel, name_of, pack, unpack
 from albatross.core.parameters import Recipe
 from albatross.core.streams import Streams
+from albatross.kernels.sources import is_ours
 
 
 class Nothing(NamedTuple):
@@ -66,7 +68,12 @@ class Policy(Recipe, ABC):
 
     @classmethod
     def policy_name(cls) -> str:
-        return cls.__module__.rpartition(".")[2].replace("_", "-")
+        """The name of its file, of a policy from outside its reference."""
+        return cls.__module__.rpartition(".")[2].replace("_", "-") if is_ours(cls) else name_of(cls)
+
+    def __reduce__(self) -> Any:
+        """What is sent to another process; of a policy from outside also its sources: it may not have them there."""
+        return _received, (type(self) if is_ours(type(self)) else pack(type(self)), self.parameters())
 
     @classmethod
     def summary(cls) -> str:
@@ -78,3 +85,7 @@ class Policy(Recipe, ABC):
         """What the docstring says after `Reference:`."""
         paragraph = (cls.__doc__ or "").partition("Reference:")[2].partition("\n\n")[0]
         return " ".join(paragraph.split())
+
+
+def _received(recipe: type[Policy] | Parcel, parameters: dict[str, Any]) -> Any:
+    return (recipe if isinstance(recipe, type) else unpack(recipe))(**parameters)

@@ -1,11 +1,16 @@
 """What one trial produced, with the recipe that made it."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from albatross.core.errors import InvalidInput
 from albatross.core.policy import Policy
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True)
@@ -27,11 +32,12 @@ class Recording:
     trivial: NDArray[np.bool_]
     """Beside it, whether any ranking would have been as good."""
     seconds: float
-    """Processor time of the steps, compilation left out: what else the machine does at the same time does not count."""
+    """Processor time of the steps, compilation left out: what else the machine does at the same time does not count. Of a policy in
+    plain Python: of its `select` and `update`."""
     counters: dict[str, int]
     """What the policy counted, by name."""
     state_id: str
-    """The name of what the policy had learned at the end."""
+    """The name of what the policy had learned at the end; of a policy in plain Python, of the ratings it learned from."""
 
     @property
     def horizon(self) -> int:
@@ -51,3 +57,25 @@ class Recording:
     def average_ndcg(self) -> NDArray[np.float64]:
         """The mean of `ndcg` up to each step."""
         return np.cumsum(self.ndcg) / np.arange(1, self.ndcg.size + 1)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """The steps as a table, one array per column: what pandas, Polars and DuckDB take as it is."""
+        table: dict[str, NDArray[Any]] = {
+            "step": np.arange(1, self.horizon + 1),
+            "user": self.users,
+            "item": self.items,
+            "reward": self.rewards,
+            "expected": self.expected,
+            "best": self.best,
+            "regret": self.regret,
+            "pseudo_regret": self.pseudo_regret,
+        }
+        return table | {"ndcg": self.ndcg, "trivial": self.trivial} if self.ndcg.size else table
+
+    def to_frame(self) -> "DataFrame":
+        """The steps as a pandas DataFrame, one row each. Pandas is not installed with albatross: `columns` needs nothing."""
+        try:
+            import pandas
+        except ModuleNotFoundError as error:
+            raise InvalidInput("to_frame needs pandas, which is not installed; accepted: pip install pandas, or columns()") from error
+        return pandas.DataFrame(self.columns())

@@ -16,6 +16,29 @@ SMALLEST_ROOM = 64
 """Places for pairs that are made at once, at least."""
 
 
+def check_parts(owner: str, part: str, value: Any, numbers: bool = False) -> None:
+    """Refuse what is no NamedTuple of arrays and of further such tuples; with `numbers`, also of numbers."""
+    fields = getattr(value, "_fields", ())
+    if not isinstance(value, tuple) or not fields:
+        raise InvalidInput(
+            f"policy {owner!r}: {part} is of type {type(value).__name__}; accepted: a NamedTuple of arrays, with at least one field"
+        )
+    for name, content in zip(fields, value, strict=True):
+        sort = type(content).__name__ if not isinstance(content, np.ndarray) else f"array of {content.dtype}"
+        if isinstance(content, tuple):
+            check_parts(owner, f"{part}.{name}", content, numbers)
+        elif isinstance(content, np.ndarray) and content.dtype.kind in "biufcV" and not content.dtype.hasobject:
+            continue
+        elif not numbers:
+            number = isinstance(content, int | float | np.generic)
+            hint = "an array of length 1" if number else "an array of numbers"
+            raise InvalidInput(f"policy {owner!r}: {part}.{name} is of type {sort}; accepted: {hint}, or a NamedTuple of arrays")
+        elif not isinstance(content, int | float | np.number | np.bool_):
+            raise InvalidInput(
+                f"policy {owner!r}: {part}.{name} is of type {sort}; accepted: a number, an array of numbers, or a NamedTuple of them"
+            )
+
+
 def flatten(state: tuple[Any, ...], prefix: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
     """Every array of a state with its dotted name; tables of pairs user by user, whatever the order in which they came to stand."""
     if isinstance(state, Pairs):

@@ -1,5 +1,6 @@
 """Simulated publics: synthetic worlds, and logged ratings as a world."""
 
+import os
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -38,6 +39,20 @@ def from_text(name_or_file: str, settings: dict[str, str] | None = None) -> Envi
     3
     """
     return _create(name_or_file, settings or {}, lambda recipe, words: recipe.from_text(words))
+
+
+def from_file(
+    path: str | os.PathLike[str],
+    user_column: str = "user",
+    item_column: str = "item",
+    rating_column: str = "rating",
+    repeats: bool = True,
+) -> Ratings:
+    """The ratings of a .csv, .tsv or .parquet file as a public: users may be shown what they rated, and say what they said.
+
+    Ids may be any text or numbers; other columns are ignored. `repeats`: whether a user may be shown an item again.
+    """
+    return Ratings(RatingsFile(user_column, item_column, rating_column).load(path), **Protocol(repeats).parameters())
 
 
 def _create(name: str, given: dict[str, Any], build: Callable[[type[Recipe], dict[str, Any]], Any]) -> Environment:

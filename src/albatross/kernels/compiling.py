@@ -1,7 +1,8 @@
 """The one way a function is compiled, and where its machine code is kept.
 
 Numba's disk cache looks only at the file a function stands in: an edit to a function it calls in another file would
-silently run the old code. So machine code is kept in a folder named by a fingerprint of every source it may come from.
+silently run the old code. So machine code is kept in a folder named by a fingerprint of every source it may come from: ours, and those of
+a policy from outside.
 """
 
 import functools
@@ -20,6 +21,9 @@ import numpy as np
 import platformdirs
 from numba.core import event
 from numba.extending import register_jitable
+
+from albatross.kernels.explaining import COMPLAINTS, explained
+from albatross.kernels.sources import SCRIPT, implementers, is_ours, sources_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -45,14 +49,29 @@ def program(function: Callable[..., Any], state_type: type | None = None) -> Cal
     """
     if (function, state_type) in _programs:
         return _programs[function, state_type]
-    sources = [_source_file(thing) for thing in (function, state_type) if thing is not None]
-    known = [source for source in sources if source is not None]
-    keep = len(known) == len(sources)  # what was typed at a prompt has no file whose edits could be noticed
+    owners = [thing for thing in (function, state_type, *implementers(state_type)) if thing is not None]
+    keep = all(_lasting(owner) for owner in owners)
     options: Any = {"cache": keep, "no_cfunc_wrapper": True, **OPTIONS}
-    with _cache_folder(_fingerprint(*known)):
-        compiled: Callable[..., Any] = numba.njit(**options)(function)
+    # Numba finds kept code by the type of the state, which it imports by the name of its module: that is part of the key, too.
+    modules = sorted({owner.__module__ for owner in owners if not is_ours(owner)})
+    with _cache_folder(_joined(_fingerprint_of(*owners), *modules)):
+        compiled: Any = numba.njit(**options)(function)
+    if hasattr(compiled, "_compile_for_args"):  # not where compiling is switched off
+        compiled._compile_for_args = _explaining(compiled._compile_for_args, state_type)
     _programs[function, state_type] = compiled
-    return compiled
+    return compiled  # type: ignore[no-any-return]
+
+
+def _explaining(compile_for: Callable[..., Any], state_type: type | None) -> Callable[..., Any]:
+    """What Numba calls for arguments of new types, with complaints that a person can act on."""
+
+    def compile_or_explain(*arguments: Any, **more: Any) -> Any:
+        try:
+            return compile_for(*arguments, **more)
+        except COMPLAINTS as error:
+            raise explained(error, state_type, arguments) from error
+
+    return compile_or_explain
 
 
 _programs: dict[tuple[Callable[..., Any], type | None], Callable[..., Any]] = {}
@@ -60,13 +79,23 @@ _programs: dict[tuple[Callable[..., Any], type | None], Callable[..., Any]] = {}
 
 def source_fingerprint(owner: type) -> str:
     """A name for the code behind a class: it changes with its file and with everything compiled code shares."""
-    file = _source_file(owner)
-    return _fingerprint(*([] if file is None else [file]))
+    return _fingerprint_of(owner)
 
 
-def _source_file(thing: Any) -> Path | None:
-    name = getattr(sys.modules.get(thing.__module__), "__file__", None)
-    return Path(name) if name is not None and Path(name).exists() else None
+def _fingerprint_of(*owners: Any) -> str:
+    found = {owner: sources_of(owner) for owner in owners}
+    ours = [sources.file for owner, sources in found.items() if sources is not None and is_ours(owner)]
+    theirs = {sources.digest for owner, sources in found.items() if sources is not None and not is_ours(owner)}
+    return _joined(_fingerprint(*ours), *sorted(theirs))
+
+
+def _joined(first: str, *others: str) -> str:
+    return hashlib.blake2b(" ".join([first, *others]).encode(), digest_size=12).hexdigest() if others else first
+
+
+def _lasting(owner: Any) -> bool:
+    """Whether another process can know it again: not what was typed at a prompt, and not what stands in the script that is run."""
+    return sources_of(owner) is not None and owner.__module__ != SCRIPT
 
 
 @functools.cache
@@ -102,6 +131,12 @@ def _cache_folder(fingerprint: str) -> Iterator[None]:
         settings.CACHE_DIR = before
 
 
+def _subject(state: type) -> str:
+    """What is compiled, as a person knows it."""
+    sources = sources_of(state)
+    return state.__module__.rpartition(".")[2] if is_ours(state) or sources is None else sources.name
+
+
 class _Announcer(event.Listener):
     """Tells a person who waits for the compiler what they are waiting for."""
 
@@ -114,7 +149,7 @@ class _Announcer(event.Listener):
         function = event.data["dispatcher"].py_func
         if depth == 0 and function.__module__.startswith("albatross."):
             state = getattr(event.data["args"][0], "instance_class", None) if event.data["args"] else None
-            subject = state.__module__.rpartition(".")[2] if state is not None else function.__module__
+            subject = function.__module__ if state is None else _subject(state)
             print(f"albatross: compiling {subject} ({function.__name__}), once per install …", file=sys.stderr, flush=True)
 
     def on_end(self, event: Any) -> None:

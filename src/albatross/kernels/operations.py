@@ -14,6 +14,7 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from albatross.kernels.compiling import OPTIONS
+from albatross.kernels.sources import implemented_by
 
 Implementation = TypeVar("Implementation", bound=Callable[..., Any])
 
@@ -107,6 +108,7 @@ def implements(operation: Callable[..., Any], state_type: type) -> Callable[[Imp
         if given != expected:
             raise TypeError(f"{function.__name__} takes ({', '.join(given)}); {operation.__name__} needs ({', '.join(expected)})")
         _implementations[operation][state_type] = function
+        implemented_by(state_type, function)
         return function
 
     return register

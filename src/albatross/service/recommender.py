@@ -33,25 +33,28 @@ class Recommender(Verbs):
         folder: str | Path,
         scale: tuple[float, float] | None = None,
         *,
-        policy: Policy | str | None = None,
+        policy: Policy | type[Policy] | str | None = None,
         seed: int | None = None,
         floor: float | None = None,
         closed_catalogue: bool | None = None,
         items: Sequence[str] = (),
         users: Sequence[str] = (),
         durability: str = "commit",
+        accept_changed_policy: bool = False,
     ) -> None:
         """Open a folder, and make it if there is none. Returns when everything in it has been checked and replayed.
 
         scale: lowest and highest rating; needed for a new folder.
-        policy: a policy, or the name of one; for a new folder, ALB unless given. What a folder began with cannot be changed.
+        policy: a policy, its class, its name, file.py:Class or module:Class; for a new folder, mean-field unless given. What a folder
+        began with cannot be changed.
         floor: share of decisions left to chance, 0.05 unless given.
         closed_catalogue: whether items appear only by `upsert_item`.
         items, users: known from the beginning, in a new folder.
         durability: commit, or relaxed.
+        accept_changed_policy: where the source of a policy from outside has changed, learn from the whole log anew.
         """
         options = Options(
-            policy=policies.create(policy) if isinstance(policy, str) else policy,
+            policy=None if policy is None else policies.resolve(policy),
             scale=scale,
             seed=seed,
             floor=floor,
@@ -59,6 +62,7 @@ class Recommender(Verbs):
             items=tuple(items),
             users=tuple(users),
             durability=durability,
+            accept_changed_policy=accept_changed_policy,
         )
         self.engine = Engine(folder, options)
         try:

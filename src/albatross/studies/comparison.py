@@ -1,10 +1,11 @@
 """Policies side by side in one environment."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from albatross.core.environment import Environment
 from albatross.core.errors import InvalidInput
+from albatross.core.plain import Player, as_policy
 from albatross.core.policy import Policy
 from albatross.studies.execution import available_cores, execute
 from albatross.studies.observer import NOBODY, Observer
@@ -25,7 +26,7 @@ class Comparison:
 
 
 def compare(
-    policies: Sequence[Policy],
+    policies: Sequence[Policy | type[Policy] | Callable[..., Player]],
     dataset: str,
     environment: Environment,
     horizon: int,
@@ -34,15 +35,16 @@ def compare(
     observer: Observer = NOBODY,
 ) -> Comparison:
     """Run every policy with every seed. Without `jobs`, one process per core, or one where there is one seed."""
-    for number, policy in enumerate(policies):
-        if policy in policies[:number]:
+    contenders = [as_policy(policy) for policy in policies]
+    for number, policy in enumerate(contenders):
+        if policy in contenders[:number]:
             raise InvalidInput(f"policy {label(policy)!r} is given twice; accepted: each once, or with other parameters")
     if jobs is None:
         jobs = available_cores() if len(seeds) > 1 else 1
-    trials = [Trial(policy, environment, horizon, seed) for policy in policies for seed in seeds]
+    trials = [Trial(policy, environment, horizon, seed) for policy in contenders for seed in seeds]
     observer.warn_of_memory(trials)
     with observer.watch(horizon * len(trials)) as progress:
         done = dict(execute(trials, jobs, progress))
     ordered = iter([done[position] for position in range(len(trials))])
-    results = {policy: [next(ordered) for _ in seeds] for policy in policies}
+    results = {policy: [next(ordered) for _ in seeds] for policy in contenders}
     return Comparison(dataset, environment, horizon, seeds, trials[0].protocol(), results)

@@ -11,6 +11,8 @@ from typing import Any
 
 from albatross.core.errors import InvalidInput
 from albatross.core.memory import check_sizes, memory_limit
+from albatross.core.outside import pack
+from albatross.kernels.sources import is_ours
 from albatross.studies.ray_engine import ray_results
 from albatross.studies.trials import Result, Trial, run
 
@@ -30,12 +32,15 @@ def execute(
     for trial in trials:
         check_sizes(trial.policy, trial.environment.n_users, trial.environment.n_items, trial.horizon)
     if engine != "local" and trials:
+        _check_portable(trials)
         for position, result in ray_results(trials, _longest_first(trials), None if engine == "ray" else engine):
             if progress is not None:
                 progress(trials[position].horizon)
             yield position, result
         return
     jobs = min(jobs, len(trials), _how_many_fit(trials))
+    if jobs > 1:
+        _check_portable(trials)
     if jobs <= 1:
         for position, trial in enumerate(trials):
             yield position, run(trial, progress)
@@ -89,6 +94,13 @@ def _paces(cast: Sequence[tuple[int, Trial]]) -> list[tuple[int, float]]:
         steps = min(trial.horizon, REHEARSAL_STEPS)
         paces.append((number, run(replace(trial, horizon=steps)).seconds / steps))
     return paces
+
+
+def _check_portable(trials: Sequence[Trial]) -> None:
+    """Refuse a policy that no other process could have."""
+    for policy in {type(trial.policy) for trial in trials}:
+        if not is_ours(policy):
+            pack(policy)
 
 
 def _how_many_fit(trials: Sequence[Trial]) -> int:

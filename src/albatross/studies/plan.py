@@ -51,8 +51,9 @@ def read_study(path: str | Path) -> Study:
     """The study in a TOML file.
 
     `datasets` is a list of names or files, or of tables with `name`, parameters and, where a name occurs twice, a `label`. Each
-    `[[policies]]` has a `name` and parameters; a parameter with a list of values is one axis of a grid. `on` restricts a block
-    to some data sets. `seeds` is a number of seeds, or a list of them. `ndcg` is true, false or a table.
+    `[[policies]]` has a `name` and parameters; the name may be file.py:Class, with a path that begins beside the TOML file. A
+    parameter with a list of values is one axis of a grid. `on` restricts a block to some data sets. `seeds` is a number of seeds,
+    or a list of them. `ndcg` is true, false or a table.
     """
     file = Path(path)
     try:
@@ -62,12 +63,13 @@ def read_study(path: str | Path) -> Study:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{file} is not TOML: {error}") from error
     try:
-        return parse_study(content, file.stem)
+        return parse_study(content, file.stem, file.parent)
     except InvalidInput as error:
         raise InvalidInput(f"{file}: {error}") from error
 
 
-def parse_study(content: dict[str, Any], title: str = "") -> Study:
+def parse_study(content: dict[str, Any], title: str = "", beside: Path | None = None) -> Study:
+    """The study in a table. Relative paths to files of policies begin at `beside`, or here."""
     for key in content:
         if key not in KEYS:
             raise unknown("key", key, KEYS)
@@ -77,7 +79,7 @@ def parse_study(content: dict[str, Any], title: str = "") -> Study:
     worlds = dict(_dataset(entry) for entry in content["datasets"])
     if len(worlds) < len(content["datasets"]):
         raise InvalidInput("two data sets have the same name; accepted: a `label` for each")
-    cells = [cell for block in content["policies"] for cell in _cells(block, worlds)]
+    cells = [cell for block in content["policies"] for cell in _cells(block, worlds, beside)]
     for number, cell in enumerate(cells):
         if cell in cells[:number]:
             raise InvalidInput(f"{cell.policy} on {cell.dataset} is asked for twice; accepted: each once")
@@ -92,7 +94,7 @@ def _dataset(entry: Any) -> tuple[str, Environment]:
     return str(table.get("label", table["name"])), environments.create(table["name"], parameters)
 
 
-def _cells(block: Any, worlds: dict[str, Environment]) -> Iterator[Cell]:
+def _cells(block: Any, worlds: dict[str, Environment], beside: Path | None) -> Iterator[Cell]:
     if not isinstance(block, dict) or not isinstance(block.get("name"), str):
         raise InvalidInput(f"policy {block!r}; accepted: a table with a name and parameters")
     labels = block.get("on", list(worlds))
@@ -102,7 +104,7 @@ def _cells(block: Any, worlds: dict[str, Environment]) -> Iterator[Cell]:
     axes = {key: value if isinstance(value, list) else [value] for key, value in block.items() if key not in BLOCK_KEYS}
     for label in labels:
         for values in itertools.product(*axes.values()):
-            yield Cell(label, worlds[label], policies.create(block["name"], dict(zip(axes, values, strict=True))))
+            yield Cell(label, worlds[label], policies.create(block["name"], dict(zip(axes, values, strict=True)), beside))
 
 
 def _horizon(value: Any) -> int:

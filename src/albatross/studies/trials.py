@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from albatross.core.environment import Environment
 from albatross.core.memory import footprint
+from albatross.core.outside import digest_of
 from albatross.core.policy import Policy
 from albatross.metrics.ndcg import NDCG
 from albatross.simulation.trial import simulate
@@ -32,7 +33,8 @@ class Trial:
     """What the environment is called where the trial was asked for."""
 
     def recipe(self) -> dict[str, Any]:
-        """All that the result depends on, as plain values."""
+        """All that the result depends on, as plain values; of a policy from outside also the digest of its source."""
+        source = digest_of(type(self.policy))
         return {
             "policy": self.policy.policy_name(),
             "parameters": self.policy.parameters(),
@@ -41,6 +43,7 @@ class Trial:
             "horizon": self.horizon,
             "seed": self.seed,
             "ndcg": None if self.ndcg is None else self.ndcg.parameters(),
+            **({} if source is None else {"source": source}),
         }
 
     def footprint(self) -> int:

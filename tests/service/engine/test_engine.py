@@ -17,6 +17,7 @@ from albatross import Recommender
 from albatross.core.errors import InvalidInput
 from albatross.policies.alb import ALB
 from albatross.policies.item_mean import ItemMean
+from albatross.policies.mean_field import MeanField
 from albatross.policies.oracle import Oracle
 from albatross.policies.pts import PTS
 from albatross.policies.random import Random
@@ -172,6 +173,13 @@ def test_propensities_are_frequencies(tmp_path: Path) -> None:
     assert sum(told.values()) == pytest.approx(1.0)
     for item, propensity in told.items():
         assert abs(shares[item] / 2000 - propensity) < 4 * np.sqrt(propensity / 2000)
+
+
+def test_propensities_are_told_where_all_items_are_equal(tmp_path: Path) -> None:
+    """Before the first rating mean-field draws among equals: each item is as likely as any other, whichever way it was chosen."""
+    with shop(tmp_path, policy=MeanField(rank=2), floor=0.5) as engine:
+        decisions = [engine.ask(Recommend(f"u{number}")) for number in range(40)]
+    assert all(decision.items[0].propensity == pytest.approx(1 / len(ITEMS)) for decision in decisions)
 
 
 def test_what_waits_for_a_rating_shrinks_the_width_and_not_the_mean(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def refused(reply: Reply, status: int, code: str) -> Any:
 def test_ask_rate_and_the_next_answer_knows(shop: Live) -> None:
     decision = accepted(shop.post("/v1/recommend", {"user": "reader", "candidates": ["r1", "r2", "r3"]}))
     assert set(decision) >= {"decision_id", "user", "policy", "model_seq", "items", "user_ratings"}
-    assert decision["policy"] == "alb"
+    assert decision["policy"] == "mean-field"
     (shown,) = decision["items"]
     assert shown["item"] in ("r1", "r2", "r3")
     assert shown["score"] == shown["mean"] + shown["bonus"]
@@ -83,7 +83,7 @@ def test_why_an_item_was_shown(shop: Live) -> None:
     (item,) = explanation["items"]
     assert item["score"] == item["mean"] + item["bonus"]
     assert 0 < item["width_after"] < item["width"]
-    assert len(explanation["ellipsoid"]["eigenvalues"]) == len(explanation["ellipsoid"]["axes"]) == 5
+    assert len(explanation["ellipsoid"]["eigenvalues"]) == len(explanation["ellipsoid"]["axes"]) == 6
 
 
 def test_a_batch_has_a_status_line_for_each_line(shop: Live) -> None:
@@ -121,7 +121,7 @@ def test_a_user_can_be_looked_at_and_forgotten(shop: Live) -> None:
     accepted(shop.post("/v1/feedback", {"event_id": "u-1", "user": "leaving", "item": "u1", "rating": 5}))
     view = accepted(shop.post("/v1/users/get", {"user": "leaving", "n": 3}))
     assert view["ratings"] == 1
-    assert len(view["ellipsoid"]["eigenvalues"]) == len(view["vector"]) == 5
+    assert len(view["ellipsoid"]["eigenvalues"]) == len(view["vector"]) == 6
     assert 1 <= len(view["top"]) <= 3
     assert accepted(shop.post("/v1/users/forget", {"user": "leaving"}))["events"] >= 1
     refused(shop.post("/v1/users/get", {"user": "leaving"}), 404, "unknown-user")

@@ -129,7 +129,7 @@ class UserView(Answer, frozen=True):
     ratings: int
     pending: list[str]
     vector: list[float] | None
-    """The policy's vector of the user, where it has one; `ellipsoid.center` is the mean vector."""
+    """The policy's own vector of the user, where it keeps one, else the center of what it believes; none where it does not say."""
     ellipsoid: ConfidenceRegion | None
     top: list[ShownItem]
     """The items with the best scores. Their propensity is none: nothing was drawn."""

@@ -75,7 +75,7 @@ _ITEM = [("an item", {"item": "tea"})]
 _USER = [("a user", {"user": "ann"})]
 _ITEM_ACCEPTED = ItemAccepted("tea", False, True, 43, 43)
 _VERSION = Version(
-    "0.1.0", "alb", {"rank": 5, "ridge": 1.0}, (1.0, 5.0), 0, 42, "9f86d081", "2c26b46b", 42, "fcde2b2e", 3, 3, 0, 4, 30, "commit"
+    "0.1.0", "mean-field", {"rank": 5, "refreshes": 1}, (1.0, 5.0), 0, 42, "9f86d081", "2c26b46b", 42, "fcde2b2e", 3, 3, 0, 4, 30, "commit"
 )
 _RECOMMEND = [
     ("one item of all", {"user": "ann"}),
@@ -102,7 +102,7 @@ ROUTES: tuple[Route, ...] = (
         answer=Decision,
         statuses=(400, 404, 422, 507),
         examples=_RECOMMEND,
-        answered=Decision("41-0c8e5f2a", "ann", "alb", 40, [_SHOWN], 3),
+        answered=Decision("41-0c8e5f2a", "ann", "mean-field", 40, [_SHOWN], 3),
     ),
     Route(
         "POST",

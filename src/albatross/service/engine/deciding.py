@@ -39,7 +39,8 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
             remaining, counted = _others(remaining, pending), NONE
             best, certainty = choose_counting(agent, user, remaining, counted, random, whole=by_chance)
         position = int(random.integers(remaining.size)) if by_chance else best
-        propensity = _propensity(floor, remaining.size, certainty, position == best)
+        likely = certainty if position == best else _likelihood_of_other(agent.slate.scores[: remaining.size], position, certainty)
+        propensity = None if math.isnan(likely) else floor / remaining.size + (1.0 - floor) * likely
         score, mean = _finite(agent.slate.scores[position]), _finite(agent.slate.means[position])
         placed.append(Placed(view.name_of(int(remaining[position])), score, mean, propensity, by_chance))
         if len(placed) == request.n or remaining.size == 1:
@@ -98,12 +99,17 @@ def _decision_stream(model: Model, seq: int) -> np.random.Generator:
     return model.random
 
 
-def _propensity(floor: float, n_candidates: int, certainty: float, best: bool) -> float | None:
-    """The probability of the item, over both ways it may be chosen; `certainty` is that of the policy's own choice."""
-    by_chance = floor / n_candidates
-    if best:
-        return None if math.isnan(certainty) else by_chance + (1.0 - floor) * certainty
-    return by_chance if certainty == 1.0 else None  # what else a drawing policy might have drawn, it does not tell
+def _likelihood_of_other(scores: NDArray[np.float64], position: int, certainty: float) -> float:
+    """How likely a policy that chose something else with this probability would have chosen the candidate at this position.
+
+    Known where it chooses for certain, or each of the best with equal probability. What else it might have drawn, it does not tell.
+    """
+    if certainty == 1.0:
+        return 0.0
+    best = scores == scores.max()
+    if not math.isclose(certainty * np.count_nonzero(best), 1.0):
+        return math.nan
+    return certainty if best[position] else 0.0
 
 
 def _finite(value: float) -> float:
@@ -192,14 +198,17 @@ def view_user(model: Model, user: str, n: int) -> UserView:
         user=user,
         ratings=model.ratings_of(user),
         pending=[model.items.names[item] for item in waiting_at(model.pending.get(user), model.seq + 1)],
-        vector=_vector(model.agent, row),
+        vector=_vector(model.agent, row, belief),
         ellipsoid=None if belief is None else ConfidenceRegion(*_axes(belief)),
         top=shown_items(top),
         model_seq=model.seq,
     )
 
 
-def _vector(agent: Agent, row: int) -> list[float] | None:
-    """The policy's own vector of a user, where it keeps one."""
+def _vector(agent: Agent, row: int, belief: Belief | None) -> list[float] | None:
+    """The policy's own vector of a user, where it keeps one; else the center of what it believes."""
     factors = getattr(agent.state, "user_factors", None)
-    return factors[row].tolist() if isinstance(factors, np.ndarray) and factors.ndim == 2 else None
+    if isinstance(factors, np.ndarray) and factors.ndim == 2:
+        vector: list[float] = factors[row].tolist()
+        return vector
+    return None if belief is None else belief.center.tolist()

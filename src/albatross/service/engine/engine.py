@@ -13,6 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
+from msgspec.structs import replace
+
 from albatross.core.errors import InvalidInput
 from albatross.kernels.catalogue import SEARCHED_FROM
 from albatross.service.api.answers import Answer, Forgotten, Phase, Readiness
@@ -23,21 +25,24 @@ from albatross.service.engine import snapshots
 from albatross.service.engine.aside import Aside
 from albatross.service.engine.group import Engaged, Group
 from albatross.service.engine.model import Model
-from albatross.service.engine.options import Options, check_agrees, check_options, new_genesis
+from albatross.service.engine.options import Options, adoption, check_agrees, check_options, new_genesis
 from albatross.service.engine.queue import ALONE, Queue
 from albatross.service.engine.recovery import recover
 from albatross.service.engine.tickets import Promise, Ticket, tell_all
 from albatross.service.engine.warming import warm
-from albatross.service.storage.events import Decided, Forget, Rated, encode, handles_of
+from albatross.service.storage.events import Decided, Forget, Genesis, Rated, encode, handles_of
 from albatross.service.storage.folder import LOG, FolderLock, check_begun, make_folder, remove_unfinished, tidy
 from albatross.service.storage.log import create_log
 from albatross.service.storage.migration import open_log
-from albatross.service.storage.reading import read_events, read_genesis
+from albatross.service.storage.reading import adoptions, read_events, read_genesis
 from albatross.service.storage.snapshots import remove_all
 from albatross.service.storage.store import Row, Store
 
 FLUSH_SECONDS = 0.5
 """With relaxed durability, between two synchronisations: with the time they take, a power failure costs a second at most."""
+
+ADOPTED = b"adopted"
+"""Content of the handle of an accepted change of the policy: there is only one thing it can be."""
 
 A = TypeVar("A", bound=Answer)
 
@@ -71,7 +76,7 @@ class Engine:
         try:
             self._store = self._open(open_store)
             try:
-                self.genesis = read_genesis(self._store, str(self.folder))
+                self.genesis = self._read_genesis()
                 check_agrees(self.options, self.genesis, str(self.folder))
             except BaseException:
                 self._store.close()
@@ -97,11 +102,22 @@ class Engine:
         self._owner = threading.Thread(target=self._own, name="albatross-engine", daemon=True)
         self._owner.start()
 
+    def _read_genesis(self) -> Genesis:
+        """The first event, once changed sources of the policy are accepted, if they are."""
+        genesis = read_genesis(self._store, str(self.folder))
+        adopted = adoption(self.options, genesis, 1 + sum(1 for _ in adoptions(self._store)))
+        if adopted is None:
+            return genesis
+        _try_out(replace(genesis, outside=adopted.outside, parameters=adopted.parameters))
+        self._store.append([Row(encode(adopted), [(handle, ADOPTED) for handle in handles_of(adopted)])])
+        remove_all(self.folder)  # they are of the old source
+        return read_genesis(self._store, str(self.folder))
+
     def _open(self, open_store: Callable[[Path, bool], Store]) -> Store:
         if not (self.folder / LOG).exists():
             check_begun(self.folder)
             genesis = new_genesis(self.options)
-            Model(genesis)  # a policy that cannot be used is refused before anything is written
+            _try_out(genesis)  # a policy that cannot be used is refused before anything is written
             create_log(self.folder, [[Row(encode(genesis))]])
         tidy(self.folder)
         return open_store(self.folder, self.options.durability == "commit")
@@ -356,3 +372,11 @@ class Engine:
         tell_all(present)
         if self._on_failure is not None:
             self._on_failure(error)
+
+
+def _try_out(genesis: Genesis) -> None:
+    """Refuse a policy that cannot be used; of one from outside, also one that cannot be compiled."""
+    if genesis.outside is None:
+        Model(genesis)
+    else:
+        warm(genesis)

@@ -2,17 +2,20 @@
 
 import secrets
 import time
+from typing import Any
 
 from msgspec import Struct
 
 from albatross import policies
-from albatross.core.errors import InvalidInput, check_whole
+from albatross.core.errors import InvalidInput, check_whole, unknown
+from albatross.core.outside import digest_of, known_by, reference_to
 from albatross.core.policy import Policy
 from albatross.kernels.compiling import source_fingerprint
-from albatross.policies.alb import ALB
+from albatross.kernels.sources import is_ours
+from albatross.policies.mean_field import MeanField
 from albatross.service.api.errors import BadValue
 from albatross.service.api.values import check_id
-from albatross.service.storage.events import FORMAT, Genesis
+from albatross.service.storage.events import FORMAT, Adopt, Genesis, Outside
 
 QUEUE = 4096
 """Requests that may wait, at most: beyond, a request is refused at once."""
@@ -26,6 +29,8 @@ class Options(Struct, frozen=True):
 
     policy: Policy | None = None
     """None: that of the folder; for a new folder, ALB."""
+    accept_changed_policy: bool = False
+    """Whether a policy from outside may have other sources than those the folder was learned with: then all is learned anew."""
     scale: tuple[float, float] | None = None
     """Lowest and highest rating. Needed for a new folder."""
     seed: int | None = None
@@ -53,9 +58,82 @@ def check_options(options: Options) -> None:
 
 
 def policy_of(genesis: Genesis) -> Policy:
-    policy = policies.create(genesis.policy, genesis.parameters)
+    """The policy of a folder. One from outside must have the sources that the folder knows."""
+    if genesis.outside is None:
+        policy = policies.create(genesis.policy, genesis.parameters)
+    else:
+        present = outside_of(genesis)
+        if present.digest != genesis.outside.digest:
+            raise changed(genesis, present)
+        policy = _outside_policy(genesis, present)
     check_servable(policy)
     return policy
+
+
+def outside_of(genesis: Genesis, given: Policy | None = None) -> Outside:
+    """The policy from outside that a folder names, as it is now: the one given, or one that is loaded, or what is in the file."""
+    known = genesis.outside
+    assert known is not None, "a policy of albatross is not from outside"
+    if given is not None:
+        return source_of(given) or known
+    found = known_by(known.digest, known.reference.rpartition(":")[2])
+    if found is not None:
+        return known
+    try:
+        found = policies.find(known.reference)
+    except InvalidInput as error:
+        raise InvalidInput(
+            f"policy {genesis.policy!r}, which the folder was learned with, cannot be loaded: {error}; "
+            "if it was moved, say where it is now: --policy file.py:Class"
+        ) from error
+    return Outside(reference_to(found), digest_of(found) or "")
+
+
+def changed(genesis: Genesis, present: Outside) -> InvalidInput:
+    """The refusal of sources other than those by which a folder was learned."""
+    before = "" if genesis.outside is None else genesis.outside.digest
+    return InvalidInput(
+        f"the source of policy {genesis.policy!r} has changed: the folder was learned with digest {before}, "
+        f"and {present.reference} now has {present.digest}; accepted: the old source, or --accept-changed-policy "
+        "(accept_changed_policy=True in Python), which learns from the whole log anew"
+    )
+
+
+def _outside_policy(genesis: Genesis, present: Outside) -> Policy:
+    found: Any = known_by(present.digest, present.reference.rpartition(":")[2])
+    for parameter in genesis.parameters:
+        if parameter not in found.__dataclass_fields__:
+            raise unknown(f"parameter of {genesis.policy}", parameter, found.__dataclass_fields__)
+    policy: Policy = found(**genesis.parameters)
+    return policy
+
+
+def source_of(policy: Policy) -> Outside | None:
+    """Where a policy comes from; none for a policy of albatross."""
+    if is_ours(type(policy)):
+        return None
+    return Outside(reference_to(type(policy)), digest_of(type(policy)) or "")
+
+
+def name_in_log(policy: Policy) -> str:
+    """What the policy of a folder is called: a file without its folders, which are nobody's business."""
+    return policy.policy_name().replace("\\", "/").rpartition("/")[2]
+
+
+def adoption(options: Options, genesis: Genesis, number: int) -> Adopt | None:
+    """The event by which changed sources of a folder's policy are accepted; none where they have not changed.
+
+    Refuses them unless the options accept them.
+    """
+    if genesis.outside is None or (options.policy is not None and name_in_log(options.policy) != genesis.policy):
+        return None
+    present = outside_of(genesis, options.policy)
+    if present.digest == genesis.outside.digest:
+        return None
+    if not options.accept_changed_policy:
+        raise changed(genesis, present)
+    policy = _outside_policy(genesis, present)
+    return Adopt(time.time(), number, present, policy.parameters(), source_fingerprint(type(policy)))
 
 
 def check_servable(policy: Policy) -> None:
@@ -71,7 +149,7 @@ def check_servable(policy: Policy) -> None:
 def check_agrees(options: Options, genesis: Genesis, where: str) -> None:
     """Refuse options that contradict the first event of a folder."""
     given = {
-        "policy": None if options.policy is None else (options.policy.policy_name(), options.policy.parameters()),
+        "policy": None if options.policy is None else (name_in_log(options.policy), options.policy.parameters()),
         "scale": None if options.scale is None else (float(options.scale[0]), float(options.scale[1])),
         "seed": options.seed,
         "floor": options.floor,
@@ -79,7 +157,7 @@ def check_agrees(options: Options, genesis: Genesis, where: str) -> None:
     }
     policy = policy_of(genesis)
     fixed = {
-        "policy": (policy.policy_name(), policy.parameters()),
+        "policy": (genesis.policy, policy.parameters()),
         "scale": genesis.scale,
         "seed": genesis.seed,
         "floor": genesis.floor,
@@ -103,7 +181,7 @@ def new_genesis(options: Options) -> Genesis:
         raise InvalidInput(f"floor is {floor:g}; accepted: a number from 0 to 1")
     seed = 0 if options.seed is None else options.seed
     check_whole("seed", seed, 0)
-    policy = ALB() if options.policy is None else options.policy
+    policy = MeanField() if options.policy is None else options.policy
     check_servable(policy)
     for kind, names in (("user", options.users), ("item", options.items)):
         for name in names:
@@ -114,7 +192,7 @@ def new_genesis(options: Options) -> Genesis:
         at=time.time(),
         format=FORMAT,
         folder=secrets.token_hex(16),
-        policy=policy.policy_name(),
+        policy=name_in_log(policy),
         parameters=policy.parameters(),
         scale=(low, high),
         seed=seed,
@@ -123,4 +201,5 @@ def new_genesis(options: Options) -> Genesis:
         kernel=source_fingerprint(type(policy)),
         users=list(options.users),
         items=list(options.items),
+        outside=source_of(policy),
     )

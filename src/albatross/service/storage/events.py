@@ -1,7 +1,7 @@
 """What the log holds: the kinds of events, as they are written. Nothing here knows what can be asked or answered.
 
-An event is a JSON array whose first element is its kind. A field may be added at the end, with a default; then old events read as
-before. Anything else is a new format, with a function in `storage.migration`.
+An event is a JSON array whose first element is its kind. A field may be added at the end, with a default, and a kind of event; then old
+logs read as before. Anything else is a new format, with a function in `storage.migration`.
 """
 
 import hashlib
@@ -12,6 +12,15 @@ from msgspec import Struct
 
 FORMAT = 2
 """Version of the log's content."""
+
+
+class Outside(Struct, frozen=True, array_like=True):
+    """Where the policy of a folder comes from, if it is none of albatross."""
+
+    reference: str
+    """Its module, or the path of its file; and its class."""
+    digest: str
+    """Of its sources: others would learn something else from the same log."""
 
 
 class Genesis(Struct, frozen=True, array_like=True, tag="genesis"):
@@ -33,6 +42,8 @@ class Genesis(Struct, frozen=True, array_like=True, tag="genesis"):
     items: list[str]
     inherited: int = 0
     """Events up to this one were taken over from a log under another policy."""
+    outside: Outside | None = None
+    """None: a policy of albatross."""
 
 
 class Item(Struct, frozen=True, array_like=True, tag="item"):
@@ -122,7 +133,18 @@ class Forget(Struct, frozen=True, array_like=True, tag="forget"):
     erased: list[int]
 
 
-Event = Genesis | Item | Retire | Decided | Rated | Forget
+class Adopt(Struct, frozen=True, array_like=True, tag="adopt"):
+    """The sources of the policy have changed, and that was accepted: from here on, the model is what they make of the whole log."""
+
+    at: float
+    number: int
+    """The first of a log is 1."""
+    outside: Outside
+    parameters: dict[str, Any]
+    kernel: str
+
+
+Event = Genesis | Item | Retire | Decided | Rated | Forget | Adopt
 
 encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder(Event).decode
@@ -143,6 +165,11 @@ def answer_handle(decision: int, item: str) -> bytes:
     return hashlib.blake2b(b"answer %d " % decision + item.encode(), digest_size=16).digest()
 
 
+def adoption_handle(number: int) -> bytes:
+    """What the changes of a policy's sources are found by, one after the other."""
+    return hashlib.blake2b(b"adoption %d" % number, digest_size=16).digest()
+
+
 def handles_of(event: Event) -> list[bytes]:
     """What an event can be found by."""
     if type(event) is Rated:
@@ -150,6 +177,8 @@ def handles_of(event: Event) -> list[bytes]:
         return [own] if event.decision is None or event.again else [own, answer_handle(event.decision, event.item)]
     if type(event) is Decided and event.request_id is not None:
         return [request_handle(event.request_id)]
+    if type(event) is Adopt:
+        return [adoption_handle(event.number)]
     return []
 
 

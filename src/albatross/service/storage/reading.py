@@ -1,12 +1,14 @@
 """The events of a log in their order, and whether each can be found by its handles."""
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 from msgspec import MsgspecError
+from msgspec.structs import replace
 
 from albatross.core.errors import InvalidInput
-from albatross.service.storage.events import FORMAT, Event, Forget, Genesis, decode, decode_all, handles_of
+from albatross.service.storage.events import FORMAT, Adopt, Event, Forget, Genesis, adoption_handle, decode, decode_all, handles_of
 from albatross.service.storage.store import DamagedLog, ReadableLog
 
 Progress = Callable[[int, int], None]
@@ -22,14 +24,32 @@ def nothing(done: int, total: int) -> None:
 
 
 def read_genesis(log: ReadableLog, where: str) -> Genesis:
-    """The first event of a log."""
+    """The first event of a log, as it holds now: with the sources of the policy that were accepted last."""
     try:
         found = decode(log.body(1) or b"")
     except MsgspecError as error:
         raise DamagedLog(f"{where} is damaged at event 1: {error}") from error
     if not isinstance(found, Genesis) or found.format != FORMAT:
         raise InvalidInput(f"{where} does not begin as a log of this version does")
+    for seq, adopted in adoptions(log):
+        if seq > found.inherited:  # decisions up to here were made by another model
+            found = replace(found, outside=adopted.outside, parameters=adopted.parameters, kernel=adopted.kernel, inherited=seq)
     return found
+
+
+def adoptions(log: ReadableLog) -> Iterator[tuple[int, Adopt]]:
+    """The accepted changes of the policy's sources, with their numbers."""
+    for number in itertools.count(1):
+        place = log.find(adoption_handle(number))
+        if place is None:
+            return
+        try:
+            event = decode(log.body(place.seq) or b"")
+        except MsgspecError as error:
+            raise DamagedLog(f"the log is damaged at event {place.seq}: {error}") from error
+        if not isinstance(event, Adopt):
+            raise DamagedLog(f"the log is damaged at event {place.seq}: it is not what its handle says")
+        yield place.seq, event
 
 
 def decoded(first: int, bodies: list[bytes | None], known: int = 0) -> tuple[Sequence[int], list[Event]]:

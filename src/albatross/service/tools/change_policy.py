@@ -12,7 +12,7 @@ from albatross.core.files import sync_folder
 from albatross.core.policy import Policy
 from albatross.kernels.compiling import source_fingerprint
 from albatross.service.engine.model import Model
-from albatross.service.engine.options import check_servable
+from albatross.service.engine.options import check_servable, name_in_log, source_of
 from albatross.service.engine.recovery import replay
 from albatross.service.storage.events import Genesis, encode
 from albatross.service.storage.folder import LOG, make_folder, remove_unfinished
@@ -28,10 +28,11 @@ def change_policy(log: ReadableLog, genesis: Genesis, policy: Policy, target: Pa
         raise InvalidInput(f"{target} exists already; accepted: the name of a folder to make")
     begun = replace(
         genesis,
-        policy=policy.policy_name(),
+        policy=name_in_log(policy),
         parameters=policy.parameters(),
         kernel=source_fingerprint(type(policy)),
         inherited=log.head.seq,
+        outside=source_of(policy),
     )
     Model(begun)  # a policy that cannot be used is refused before anything is written
     unfinished = target.with_name(f".{target.name}.unfinished")

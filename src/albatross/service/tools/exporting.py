@@ -9,12 +9,12 @@ import msgspec
 
 from albatross.core.errors import InvalidInput
 from albatross.core.files import whole_file
-from albatross.service.storage.events import Decided, Event, Forget, Genesis, Item, Rated, Retire
+from albatross.service.storage.events import Adopt, Decided, Event, Forget, Genesis, Item, Rated, Retire
 from albatross.service.storage.reading import Progress, nothing, read_events
 from albatross.service.storage.store import ReadableLog
 
-KINDS = {Genesis: "genesis", Item: "item", Retire: "retire", Decided: "decision", Rated: "feedback", Forget: "forget"}
-INTERNAL = ("reasons", "incarnation", "again")
+KINDS = {Genesis: "genesis", Item: "item", Retire: "retire", Decided: "decision", Rated: "feedback", Forget: "forget", Adopt: "adopt"}
+INTERNAL = ("reasons", "incarnation", "again", "outside", "number")
 """Fields that mean nothing to another program."""
 
 
@@ -46,7 +46,7 @@ def as_object(seq: int, event: Event) -> dict[str, Any]:
     named = {name: msgspec.to_builtins(getattr(event, name)) for name in event.__struct_fields__ if name not in INTERNAL}
     if isinstance(event, Decided):
         named["items"] = [{name: getattr(placed, name) for name in placed.__struct_fields__} for placed in event.items]
-    if isinstance(event, Genesis):
+    if isinstance(event, Genesis | Adopt):
         named["parameters"] = json.dumps(event.parameters)
     return {"seq": seq, "kind": KINDS[type(event)], **named}
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from albatross.core.files import whole_file
+from albatross.core.outside import digest_of
 from albatross.core.streams import stream
 from albatross.studies.comparison import Comparison
 from albatross.studies.showing import label, show_interval, show_needs, show_number
@@ -49,6 +50,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
                 "name": policy.policy_name(),
                 "parameters": policy.parameters(),
                 "told": list(policy.needs),
+                "source": digest_of(type(policy)),
                 "runs": [_run(seed, result) for seed, result in zip(comparison.seeds, results, strict=True)],
             }
             for policy, results in comparison.results.items()

@@ -1,0 +1,143 @@
+"""Which files the code of a policy comes from, and a digest of them: what it is known by, wherever it stands.
+
+A policy of this package is one file. One from outside may be a file, a file with others beside it, or a module of a package: then all
+of its own modules that it imports, directly or not, count. What it takes from other packages does not.
+"""
+
+import ast
+import hashlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+OURS = "albatross"
+SCRIPT = "__main__"
+
+
+class Sources(NamedTuple):
+    """The code of one module as it was when it was loaded."""
+
+    name: str
+    """What its own files import it as."""
+    root: Path
+    """The folder below which its files stand."""
+    files: dict[str, bytes]
+    """Path below the root, and content; the module itself first."""
+    digest: str
+
+    @property
+    def file(self) -> Path:
+        return self.root / next(iter(self.files))
+
+    @property
+    def packaged(self) -> bool:
+        """Whether it is a module of a package."""
+        return "." in self.name or self.file.name == "__init__.py"
+
+
+def is_ours(owner: Any) -> bool:
+    """Whether a class or function is part of this package."""
+    return str(owner.__module__).partition(".")[0] == OURS
+
+
+def sources_of(owner: Any) -> Sources | None:
+    """The code behind a class or function; none where there is no file, as for what was typed at a prompt."""
+    name = owner.__module__
+    if name not in _loaded:
+        file = getattr(sys.modules.get(name), "__file__", None)
+        if file is None or not Path(file).is_file():
+            return None
+        _loaded[name] = gather(Path(file), None if name == SCRIPT else name)
+    return _loaded[name]
+
+
+_loaded: dict[str, Sources] = {}
+
+
+_implementers: dict[type, list[Any]] = {}
+
+
+def implemented_by(state_type: type, function: Any) -> None:
+    """Remember that a function is part of the code behind a type of state."""
+    _implementers.setdefault(state_type, []).append(function)
+
+
+def implementers(state_type: type | None) -> list[Any]:
+    """What is compiled for a type of state."""
+    return [] if state_type is None else _implementers.get(state_type, [])
+
+
+def know(module: str, sources: Sources) -> None:
+    """Remember what a module was loaded from: its files may change later."""
+    _loaded[module] = sources
+
+
+def gather(file: Path, name: str | None = None) -> Sources:
+    """The code of the module in a file: its own, and that of the modules it imports from its own package or folder.
+
+    `name` is what it is imported as; if not given, the folders that are packages say it.
+    """
+    file = file.resolve()
+    words = file.with_suffix("").parts if file.name != "__init__.py" else file.parent.parts
+    if name is None or tuple(name.split(".")) != words[-len(name.split(".")) :]:
+        length = 1
+        while file.parents[length - (file.name != "__init__.py")].joinpath("__init__.py").is_file():
+            length += 1
+        name = ".".join(words[-length:])
+    root = Path(*words[: -len(name.split("."))])
+    files: dict[str, bytes] = {}
+    _collect(name, root, file, files)
+    digest = hashlib.blake2b(digest_size=12)
+    for path, content in sorted(files.items()):
+        digest.update(f"{path} {len(content)}\n".encode() + content)
+    return Sources(name, root, files, digest.hexdigest())
+
+
+def _collect(name: str, root: Path, file: Path, files: dict[str, bytes]) -> None:
+    """Add the files of a module and of its own modules that it imports."""
+    top, single = name.partition(".")[0], "." not in name and file.name != "__init__.py"
+    strangers = single and root.name in ("site-packages", "dist-packages")  # what stands beside it there is not its own
+    alone = strangers or top == OURS  # of ours, all that compiled code may share is counted anyway
+    waiting = [(name, file)]
+    while waiting:
+        module, path = waiting.pop()
+        place = path.relative_to(root).as_posix()
+        if place in files:
+            continue
+        files[place] = path.read_bytes()
+        if alone:
+            return
+        package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+        for imported in [module, *_imports(files[place], package)]:
+            first = imported.partition(".")[0]
+            if (single or first == top) and first != OURS and first not in sys.stdlib_module_names:
+                waiting.extend(_with_parents(imported, root))
+
+
+def _imports(source: bytes, package: str) -> Iterator[str]:
+    """Full names of what may be modules among the imports of a file."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):  # told when it is loaded
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*(word for word in above if word), *([node.module] if node.module else [])])
+            if base:
+                yield base
+            yield from (f"{base}.{alias.name}" if base else alias.name for alias in node.names)
+
+
+def _with_parents(name: str, root: Path) -> Iterator[tuple[str, Path]]:
+    """A module and the packages it is in, as far as they are files below the root."""
+    words = name.split(".")
+    for length in range(1, len(words) + 1):
+        place = root.joinpath(*words[:length])
+        for path in (place / "__init__.py", place.with_name(place.name + ".py")):
+            if path.is_file():
+                yield ".".join(words[:length]), path
+                break

@@ -1,0 +1,165 @@
+"""The public of one trial: who arrives, what they may be shown, how they react, and what is recorded of it.
+
+Compiled and plain policies meet it through the same functions, so at the same seed it is the same for both, bit for bit.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from albatross.core.environment import Environment, World
+from albatross.core.errors import InvalidInput
+from albatross.core.memory import require_memory
+from albatross.core.plain import Candidates
+from albatross.core.streams import stream
+from albatross.environments.world import (
+    arrivals,
+    best_expected,
+    draw_offer,
+    expected_reward,
+    offer,
+    reaction,
+    reaction_draws,
+    retire_item,
+)
+from albatross.kernels.compiling import kernel, program
+from albatross.kernels.operations import Items, Slate
+from albatross.metrics.ndcg import NDCG, NO_RULER, Ruler, discounted_gain
+
+CHUNK = 8192
+"""Steps whose random draws are made at once."""
+
+RECORDED_STEP = 64
+"""Bytes a recorded step takes, with a curve made of it."""
+
+
+class Record(NamedTuple):
+    """What is written at every step."""
+
+    items: NDArray[np.int32]
+    rewards: NDArray[np.float64]
+    expected: NDArray[np.float64]
+    best: NDArray[np.float64]
+    ndcg: NDArray[np.float64]
+    trivial: NDArray[np.bool_]
+
+    def part(self, start: int, stop: int) -> "Record":
+        items, rewards, expected, best, ndcg, trivial = self
+        steps = slice(start, stop)
+        return Record(items[steps], rewards[steps], expected[steps], best[steps], ndcg[steps], trivial[steps])
+
+
+@kernel
+def meet(world: World, user: int, offering: np.random.Generator) -> tuple[int, int]:
+    """A user arrives: start and stop of what they may be shown, within `world.items`; equal for the whole catalogue."""
+    draw_offer(world, user, offering)
+    return offer(world, user)
+
+
+@kernel
+def answer(
+    world: World, user: int, candidates: Items, position: int, slate: Slate, draw: float, ruler: Ruler, record: Record, step: int
+) -> float:
+    """The user is shown the candidate at this position: what they say of it, and what is recorded of the step."""
+    item = candidates[position] if candidates.size > 0 else position
+    expected = expected_reward(world, user, position, item)
+    reward = reaction(world, expected, draw)
+    record.items[step] = item
+    record.rewards[step] = reward
+    record.expected[step] = expected
+    record.best[step] = best_expected(world, user)
+    if ruler.positions.size > 0:
+        measure_ranking(world, user, candidates, slate, ruler, record, step)
+    if not world.repeats:
+        retire_item(world, user, position)
+    return reward
+
+
+@kernel
+def measure_ranking(world: World, user: int, candidates: Items, slate: Slate, ruler: Ruler, record: Record, step: int) -> None:
+    """NDCG of the scores the decision was made by."""
+    n_candidates = candidates.size if candidates.size > 0 else world.item_factors.shape[0]
+    for position in range(n_candidates):
+        item = candidates[position] if candidates.size > 0 else position
+        ruler.relevances[position] = expected_reward(world, user, position, item) + world.shift
+    if math.isnan(world.ideal[user]):
+        world.ideal[user] = discounted_gain(ruler.relevances, n_candidates, ruler)
+    ideal = world.ideal[user]
+    record.trivial[step] = n_candidates == 1 or ideal <= 0.0
+    record.ndcg[step] = discounted_gain(slate.scores, n_candidates, ruler) / ideal if ideal > 0.0 else 1.0
+
+
+class Public:
+    """A fresh world of an environment, with all that its users will do in so many steps."""
+
+    def __init__(self, environment: Environment, horizon: int, seed: int, ndcg: NDCG | None = None) -> None:
+        require_memory(RECORDED_STEP * horizon, f"a recording of {horizon:,} steps")
+        self.world = environment.world(seed)
+        if ndcg is not None and math.isnan(self.world.shift):
+            raise InvalidInput(
+                f"NDCG on {environment.name}: its mean rewards have no floor; accepted: worlds whose relevances cannot be negative"
+            )
+        self.users = arrivals(self.world, stream(seed, "arrivals"), horizon)
+        self.offering = stream(seed, "offers")
+        self._moods = stream(seed, "reactions")
+        self.ruler = NO_RULER if ndcg is None else ndcg.ruler(environment.n_items)
+        measured = 0 if ndcg is None else horizon
+        steps = np.empty(horizon)
+        self.record = Record(
+            np.empty(horizon, np.int32), steps, steps.copy(), steps.copy(), np.empty(measured), np.empty(measured, np.bool_)
+        )
+
+    def draws(self, n_steps: int) -> NDArray[np.float64]:
+        """The randomness of the next so many reactions."""
+        return reaction_draws(self.world, self._moods, n_steps)
+
+
+class Visits:
+    """A public for plain Python: users come one by one. `arrive`, then `show` or `pass_by`, and so on."""
+
+    def __init__(self, public: Public, n_items: int) -> None:
+        self.public = public
+        self.n_items = n_items
+        self.step = 0
+        """How many users have been answered."""
+        self._meet, self._answer = program(meet), program(answer)
+        self._slate = Slate(np.zeros(n_items), np.zeros(n_items))
+        self._draws = np.empty(0)
+
+    def arrive(self) -> tuple[int, Candidates]:
+        """The next user, and the items they may be shown: an array of the caller's own."""
+        public, user = self.public, int(self.public.users[self.step])
+        if self.step % CHUNK == 0:
+            self._draws = public.draws(min(CHUNK, public.users.size - self.step))
+        start, stop = self._meet(public.world, user, public.offering)
+        self._offered = public.world.items[start:stop]
+        return user, self.candidates()
+
+    def candidates(self) -> Candidates:
+        """What this user may be shown, once more."""
+        return self._offered.astype(np.int64) if self._offered.size else np.arange(self.n_items)
+
+    def position(self, item: int) -> int | None:
+        """Where this item stands among the candidates; none where it is not offered."""
+        if self._offered.size == 0:
+            return item if 0 <= item < self.n_items else None
+        found = np.flatnonzero(self._offered == item)
+        return int(found[0]) if found.size else None
+
+    def show(self, position: int, scores: NDArray[np.float64] | None = None) -> float:
+        """What the user says of the candidate at this position. Scores are needed where rankings are measured."""
+        if scores is not None:
+            self._slate.scores[: scores.size] = scores
+        public, step, draw = self.public, self.step, float(self._draws[self.step % CHUNK])
+        user = int(public.users[step])
+        self.step += 1
+        reward = self._answer(public.world, user, self._offered, position, self._slate, draw, public.ruler, public.record, step)
+        return float(reward)
+
+    def pass_by(self) -> float:
+        """The user is shown nothing and leaves: the mean of the best item they might have been shown."""
+        best = best_expected(self.public.world, int(self.public.users[self.step]))
+        self.step += 1
+        return best

@@ -19,7 +19,8 @@ from albatross.core.environment import Environment, World
 from albatross.core.policy import Policy
 from albatross.core.state import reserve
 from albatross.core.streams import stream
-from albatross.environments.world import arrivals, expected_reward, offer, reaction, reaction_draws, truth_of
+from albatross.environments.telling import told
+from albatross.environments.world import arrivals, expected_reward, offer, reaction, reaction_draws
 from albatross.kernels.compiling import kernel, program
 from albatross.kernels.operations import Slate, select, update
 
@@ -101,7 +102,7 @@ class Watched:
 
     def __init__(self, policy: Policy, environment: Environment, seed: int = 0) -> None:
         self.world = environment.world(seed)
-        self.agent = Agent(policy, environment.n_users, environment.n_items, seed, truth_of(self.world) if policy.privileged else None)
+        self.agent = Agent(policy, environment.n_users, environment.n_items, seed, told(policy, environment, seed, self.world))
         self.moods = stream(seed, "reactions")
         self.arrivals = stream(seed, "arrivals")
 

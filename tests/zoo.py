@@ -3,7 +3,12 @@
 from albatross.core.policy import Policy
 from albatross.policies.alb import ALB
 from albatross.policies.alb_rs import ALBRS
+from albatross.policies.als import ALS
+from albatross.policies.aspect_model import AspectModel
+from albatross.policies.club import CLUB
 from albatross.policies.epsilon_als import EpsilonALS
+from albatross.policies.factor_ucb import FactorUCB
+from albatross.policies.icf import ICF
 from albatross.policies.item_mean import ItemMean
 from albatross.policies.item_ucb import ItemUCB
 from albatross.policies.mean_field import MeanField
@@ -14,12 +19,18 @@ from albatross.policies.popularity_memory import PopularityMemory
 from albatross.policies.pts import PTS
 from albatross.policies.pts_b import PTSB
 from albatross.policies.random import Random
+from albatross.policies.spectral_ucb import SpectralUCB
 from albatross.policies.user_ucb import UserUCB
 
 POLICIES: dict[str, Policy] = {
     "alb": ALB(rank=3, ridge=0.1),
     "alb-rs": ALBRS(rank=3, ridge=0.1),
+    "als": ALS(rank=3, refit_interval=20),
+    "aspect-model": AspectModel(n_types=3, queries=5),
+    "club": CLUB(rank=3),
     "epsilon-als": EpsilonALS(rank=3),
+    "factor-ucb": FactorUCB(rank=3, user_exploration=1.0, item_exploration=1.0),
+    "icf": ICF(rank=3),
     "item-mean": ItemMean(),
     "item-ucb": ItemUCB(),
     "mean-field": MeanField(rank=3),
@@ -30,5 +41,6 @@ POLICIES: dict[str, Policy] = {
     "pts": PTS(n_particles=10, rank=3),
     "pts-b": PTSB(n_particles=10, rank=3),
     "random": Random(),
+    "spectral-ucb": SpectralUCB(n_eigenvectors=8, neighbours=3),
     "user-ucb": UserUCB(),
 }

@@ -8,7 +8,7 @@ from albatross.core.beliefs import belief_about, choose_supposing, widths_of
 from albatross.core.policy import Policy
 from albatross.core.streams import stream
 from albatross.environments.synthetic import Gaussian
-from albatross.environments.world import truth_of
+from albatross.environments.telling import told
 from albatross.kernels.compiling import program
 from albatross.kernels.operations import ALL_ITEMS
 from albatross.policies.alb import ALB
@@ -23,7 +23,7 @@ USER = 3
 
 def experienced(policy: Policy, ratings: int = 1500) -> Agent:
     world = WORLD.world(0)
-    agent = Agent(policy, WORLD.n_users, WORLD.n_items, seed=0, truth=truth_of(world) if policy.privileged else None)
+    agent = Agent(policy, WORLD.n_users, WORLD.n_items, seed=0, truth=told(policy, WORLD, 0, world))
     random = stream(0, "ratings")
     users, items = random.integers(WORLD.n_users, size=ratings), random.integers(WORLD.n_items, size=ratings)
     means = (world.user_factors[users] * world.item_factors[items]).sum(axis=1)

@@ -11,7 +11,7 @@ from albatross.core.memory import footprint, memory_limit, show_bytes
 from albatross.core.policy import Policy
 from albatross.core.state import flatten, reserve
 from albatross.environments.synthetic import Gaussian
-from albatross.environments.world import truth_of
+from albatross.environments.telling import told
 from albatross.policies.alb import ALB
 from albatross.policies.oracle import Oracle
 from albatross.policies.pts import PTS
@@ -23,7 +23,7 @@ from zoo import POLICIES
 @pytest.mark.parametrize("policy", [pytest.param(policy, id=name) for name, policy in POLICIES.items()])
 def test_an_estimate_is_what_an_agent_takes(policy: Policy) -> None:
     n_users, n_items = 300, 200
-    truth = truth_of(Gaussian(n_users=n_users, n_items=n_items).world(0)) if policy.privileged else None
+    truth = told(policy, Gaussian(n_users=n_users, n_items=n_items), seed=0)
     agent = Agent(policy, n_users, n_items, truth=truth)
     agent.state = reserve(agent.state, 1000)
     taken = sum(array.nbytes for _, array in flatten(agent.state))

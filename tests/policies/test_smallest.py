@@ -8,6 +8,7 @@ import pytest
 from albatross import Agent, simulate
 from albatross.core.policy import Policy
 from albatross.environments.synthetic import Uniform
+from albatross.environments.telling import told
 
 from zoo import POLICIES
 
@@ -24,8 +25,9 @@ def test_a_catalogue_of_one_item(policy: Policy) -> None:
 @pytest.mark.parametrize("policy", RANKED)
 def test_vectors_of_length_one(policy: Policy) -> None:
     smallest = replace(policy, rank=1)  # type: ignore[call-arg]
-    recording = simulate(smallest, Uniform(n_users=5, n_items=20, rank=1), horizon=300)
-    agent = Agent(smallest, 5, 20, seed=0)
+    world = Uniform(n_users=5, n_items=20, rank=1)
+    recording = simulate(smallest, world, horizon=300)
+    agent = Agent(smallest, 5, 20, seed=0, truth=told(smallest, world, seed=0))
     agent.replay(recording.users, recording.items, recording.rewards)
     assert agent.state_id == recording.state_id
     assert np.isfinite([choice.mean for choice in agent.recommend(0, 20)]).all()

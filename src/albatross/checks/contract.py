@@ -11,7 +11,7 @@ from albatross.checks.worlds import Checkerboard
 from albatross.core.agent import Agent
 from albatross.core.policy import Policy
 from albatross.core.streams import stream
-from albatross.environments.world import truth_of
+from albatross.environments.telling import told
 from albatross.kernels.compiling import program
 from albatross.policies import create
 from albatross.simulation.trial import live, simulate
@@ -21,8 +21,7 @@ STEPS = 60
 
 
 def _agent(policy: Policy, n_users: int = WORLD.n_users, n_items: int = WORLD.n_items) -> Agent:
-    truth = truth_of(Checkerboard(n_users=n_users, n_items=n_items).world(0)) if policy.privileged else None
-    return Agent(policy, n_users, n_items, seed=7, truth=truth)
+    return Agent(policy, n_users, n_items, seed=7, truth=told(policy, Checkerboard(n_users=n_users, n_items=n_items), seed=7))
 
 
 def _experienced(policy: Policy) -> Agent:

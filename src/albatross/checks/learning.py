@@ -8,7 +8,7 @@ from albatross.core.agent import Agent
 from albatross.core.environment import Environment
 from albatross.core.policy import Policy
 from albatross.core.streams import stream
-from albatross.environments.world import truth_of
+from albatross.environments.telling import told
 from albatross.policies.random import Random
 from albatross.simulation.trial import simulate
 
@@ -56,8 +56,7 @@ def survives_any_rewards(policy: Policy) -> None:
 
 def _survives(policy: Policy, rewards: NDArray[np.float64], given: str) -> None:
     world = Checkerboard()
-    truth = truth_of(world.world(0)) if policy.privileged else None
-    agent = Agent(policy, world.n_users, world.n_items, seed=0, truth=truth)
+    agent = Agent(policy, world.n_users, world.n_items, seed=0, truth=told(policy, world, seed=0))
     for step, reward in enumerate(rewards):
         user = step * 7 % world.n_users
         agent.update(user, agent.select(user).item, float(reward))

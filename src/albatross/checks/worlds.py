@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from albatross.core.environment import GAUSSIAN, World
+from albatross.core.environment import GAUSSIAN, OtherRatings, World
 from albatross.core.parameters import Recipe, parameter
-from albatross.environments.world import new_world
+from albatross.core.streams import stream
+from albatross.environments.world import new_world, ratings_by
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,11 @@ class Checkerboard(Recipe):
         items = np.array([[5.0, 1.0], [1.0, 5.0]])[np.arange(self.n_items) % 2]
         return new_world(self.n_users, reaction=GAUSSIAN, user_factors=users, item_factors=items * self.scale)
 
+    def ratings_of_others(self, seed: int) -> OtherRatings:
+        """Others are as the users are."""
+        world = self.world(seed)
+        return ratings_by(world.user_factors, world, stream(seed, "ratings of others"))
+
 
 @dataclass(frozen=True)
 class Favourite(Recipe):
@@ -42,3 +48,8 @@ class Favourite(Recipe):
         items = np.where(np.arange(self.n_items) < self.n_items - 2, 1.0, 5.0)
         users = np.ones((self.n_users, 1))
         return new_world(self.n_users, reaction=GAUSSIAN, user_factors=users, item_factors=items[:, np.newaxis])
+
+    def ratings_of_others(self, seed: int) -> OtherRatings:
+        """Others are as the users are."""
+        world = self.world(seed)
+        return ratings_by(world.user_factors, world, stream(seed, "ratings of others"))

@@ -13,7 +13,7 @@ from albatross import environments, policies
 from albatross.core.errors import unknown
 from albatross.core.parameters import Recipe, describe
 from albatross.core.policy import Policy
-from albatross.studies.showing import show_value
+from albatross.studies.showing import show_needs, show_value
 
 INSTALLED = "Policies of other packages"
 OUTSIDE = "Policies from outside"
@@ -49,14 +49,22 @@ def show(*names: str) -> None:
         for name, parts in chosen.items():
             summary = (parts[0].__doc__ or "").strip().partition("\n")[0]
             console.print(Text.assemble((name, "bold"), "  ", summary))
-            if issubclass(parts[0], Policy) and parts[0].reference():
-                console.print(Padding(Text(parts[0].reference(), style="dim"), (0, 0, 0, 2)))
+            if issubclass(parts[0], Policy):
+                for line in (_told(parts[0]), parts[0].reference()):
+                    console.print(Padding(Text(line, style="dim"), (0, 0, 0, 2)))
             table = _parameters(parts)
             if table.row_count:
                 console.print(Padding(table, (0, 0, 0, 2)))
             console.print()
     for trouble in troubles:
         print(f"albatross: {trouble}", file=sys.stderr)
+
+
+def _told(policy: type[Policy]) -> str:
+    """What a policy is told beforehand unless its parameters say otherwise."""
+    if any(field.default is dataclasses.MISSING for field in dataclasses.fields(policy)):
+        return "Told beforehand: what its parameters say."
+    return f"Told beforehand: {show_needs(policy())}."
 
 
 def _parameters(parts: tuple[type[Recipe], ...]) -> Table:

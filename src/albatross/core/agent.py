@@ -70,8 +70,9 @@ class Agent:
     def __init__(self, policy: Policy, n_users: int, n_items: int, seed: int = 0, truth: Truth | None = None) -> None:
         for name, number, least in (("n_users", n_users, 1), ("n_items", n_items, 1), ("seed", seed, 0)):
             check_whole(name, number, least)
-        if policy.privileged and truth is None:
-            raise InvalidInput(f"policy {policy.policy_name()!r} must be told the truth, which only a simulated world has")
+        if policy.asks() and truth is None:
+            needs = " and ".join(policy.asks())
+            raise InvalidInput(f"policy {policy.policy_name()!r} must be told {needs}, which only a simulated world has")
         check_sizes(policy, n_users, n_items)
         self.policy = policy
         self.seed = seed

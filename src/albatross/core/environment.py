@@ -1,6 +1,6 @@
 """A simulated public: who arrives, what they may be shown, how they react, and the truth that only metrics may see."""
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,13 +41,23 @@ class World(NamedTuple):
     """Whether a user may be shown an item again."""
 
 
-class Truth(NamedTuple):
-    """What privileged policies are told: they are yardsticks, not recommenders."""
+class OtherRatings(NamedTuple):
+    """Ratings of other users, from before the first arrival. Their numbers say nothing about the users who arrive."""
 
-    means: NDArray[np.float64]
-    """Mean reward of every pair; minus infinity where it is not known."""
-    item_factors: NDArray[np.float64] | None
+    users: NDArray[np.int32]
+    items: NDArray[np.int32]
+    ratings: NDArray[np.float64]
+
+
+class Truth(NamedTuple):
+    """What a policy is told beforehand: what it needs, and nothing else."""
+
+    means: NDArray[np.float64] = np.empty((0, 0))
+    """Mean reward of every pair; minus infinity where it is not known. Empty for who is not told."""
+    item_factors: NDArray[np.float64] | None = None
     """The true item vectors, where there are any."""
+    ratings: OtherRatings | None = None
+    """What others said, for who is told that."""
 
 
 class Environment(Protocol):
@@ -61,3 +71,11 @@ class Environment(Protocol):
     def n_items(self) -> int: ...
     def parameters(self) -> dict[str, Any]: ...
     def world(self, seed: int) -> World: ...
+
+
+@runtime_checkable
+class Telling(Protocol):
+    """An environment that has ratings of others to tell."""
+
+    def ratings_of_others(self, seed: int) -> OtherRatings | None:
+        """Ratings that are no user's reward; none if it keeps none apart."""

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from albatross.core.environment import Truth
+from albatross.core.environment import OtherRatings, Truth
 from albatross.core.errors import InvalidInput
-from albatross.core.policy import Policy
+from albatross.core.policy import Need, Policy
 from albatross.core.state import check_parts, flatten
 from albatross.core.streams import stream
 from albatross.kernels.pairs import Pairs
@@ -26,7 +26,7 @@ LARGEST_SIZE = 2**31 - 1
 """Users, items and pairs are numbered with 32 bits."""
 
 TYPICAL_RANK = 16
-"""Length of the true item vectors that a privileged policy is told, for an estimate."""
+"""Length of the true item vectors that a policy is told who needs the truth, for an estimate."""
 
 CONTROL_GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
@@ -43,6 +43,7 @@ def footprint(policy: Policy, n_users: int, n_items: int, n_ratings: int = 0) ->
     rates = _rates(policy)
     n_pairs = n_users * n_items
     fixed = rates.constant + rates.per_user * n_users + rates.per_item * n_items + rates.per_pair * n_pairs
+    fixed += rates.per_two_users * n_users**2
     return fixed + rates.per_rated * min(n_ratings, n_pairs)
 
 
@@ -87,43 +88,48 @@ def show_bytes(n_bytes: int) -> str:
 
 
 class _Rates(NamedTuple):
-    """Bytes a policy takes in any case, per user, per item, per pair of the two, and per rated pair."""
+    """Bytes a policy takes in any case, per user, per item, per pair of the two, per two users, and per rated pair."""
 
     constant: int
     per_user: int
     per_item: int
     per_pair: int
+    per_two_users: int
     per_rated: int
 
 
 @functools.cache
 def _rates(policy: Policy) -> _Rates:
     try:
-        blanks = [_blank(policy, n_users, n_items) for n_users, n_items in ((2, 2), (3, 2), (2, 3), (3, 3))]
+        blanks = [_blank(policy, n_users, n_items) for n_users, n_items in ((2, 2), (3, 2), (2, 3), (3, 3), (4, 2))]
     except InvalidInput:  # plain Python, which does not say; or features of so many items and no others, which have fitted into a file
-        return _Rates(0, 0, 0, 0, 0)
+        return _Rates(0, 0, 0, 0, 0, 0)
     told = blanks[0]
     check_parts(policy.policy_name(), "state", told.state if isinstance(told, Told) else told)
     check_parts(policy.policy_name(), "settings", policy.settings(), numbers=True)
     check_parts(policy.policy_name(), "scratch", policy.scratch(2, 2), numbers=True)
-    neither, user, item, both = map(_bytes_in, blanks)
+    neither, user, item, both, users = map(_bytes_in, blanks)
     per_pair = both - user - item + neither
-    per_user, per_item = user - neither - 2 * per_pair, item - neither - 2 * per_pair
-    constant = neither - 2 * per_user - 2 * per_item - 4 * per_pair
+    per_two_users = (users - 2 * user + neither) // 2
+    per_user, per_item = user - neither - 2 * per_pair - 5 * per_two_users, item - neither - 2 * per_pair
+    constant = neither - 2 * per_user - 2 * per_item - 4 * per_pair - 4 * per_two_users
     # Room to search a catalogue is made for large ones only, so that is where room to work is measured.
     small, more_items, more_users = (_bytes_in(policy.scratch(*sizes)) for sizes in ((2, 2**16), (2, 2**17), (3, 2**16)))
     room_per_user, room_per_item = more_users - small, -(-(more_items - small) // 2**16)
     constant += max(small - 2 * room_per_user - 2**16 * room_per_item, 0)
     per_rated = RATED_PAIR if _has_pairs(blanks[0]) else 0
-    return _Rates(constant, per_user + room_per_user, per_item + room_per_item + SLATE, per_pair, per_rated)
+    return _Rates(constant, per_user + room_per_user, per_item + room_per_item + SLATE, per_pair, per_two_users, per_rated)
 
 
 def _blank(policy: Policy, n_users: int, n_items: int) -> tuple[Any, ...]:
-    """A small state, and the truth if the policy must be told it."""
-    if not policy.privileged:
+    """A small state, and the truth if the policy must be told it. Ratings of others are few beside what a state takes."""
+    if not policy.asks():
         return policy.init(n_users, n_items, partial(stream, 0), None)
-    truth = Truth(np.zeros((n_users, n_items)), np.zeros((n_items, TYPICAL_RANK)))
-    return Told(policy.init(n_users, n_items, partial(stream, 0), truth), truth)
+    everything = np.indices((n_users, n_items), np.int32).reshape(2, -1)
+    others = OtherRatings(everything[0], everything[1], everything.sum(axis=0) % 2.0)
+    truth = Truth(np.zeros((n_users, n_items)), np.zeros((n_items, TYPICAL_RANK)), others)
+    state = policy.init(n_users, n_items, partial(stream, 0), truth)
+    return Told(state, truth._replace(ratings=None)) if Need.TRUTH in policy.needs else state
 
 
 class Told(NamedTuple):

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from albatross.core.environment import Truth
@@ -17,6 +18,20 @@ class Nothing(NamedTuple):
     nothing: int = 0
 
 
+class Need(StrEnum):
+    """What a policy may be told beforehand."""
+
+    FEATURES = "item features"
+    GRAPH = "a graph"
+    CLASSES = "the number of classes"
+    RATINGS = "other users' ratings"
+    TRUTH = "the truth"
+
+
+FROM_THE_WORLD = (Need.RATINGS, Need.TRUTH)
+"""What only a simulated world can tell; the rest stands among a policy's parameters."""
+
+
 @dataclass(frozen=True)
 class Policy(Recipe, ABC):
     """Derive from this in a file of `albatross.policies`; the file name is the policy's name.
@@ -24,8 +39,8 @@ class Policy(Recipe, ABC):
     Beside the class, the file declares what `select` and `update` do on its states, with `@implements`.
     """
 
-    privileged: ClassVar[bool] = False
-    """Whether `init` is to be told the truth of the simulated world."""
+    needs: ClassVar[tuple[Need, ...]] = ()
+    """What the policy is told beforehand; a property where its parameters decide. Who is told more is compared apart."""
     learns: ClassVar[Literal["users", "crowd", "nothing"]] = "users"
     """What the policy can tell apart: the tastes of users, only items that everybody likes, or nothing."""
 
@@ -38,7 +53,7 @@ class Policy(Recipe, ABC):
 
     @abstractmethod
     def init(self, n_users: int, n_items: int, streams: Streams, truth: Truth | None) -> tuple[Any, ...]:
-        """A state that has learned nothing: a NamedTuple of arrays.
+        """A state that has learned nothing: a NamedTuple of arrays. `truth` has what the policy needs of the world.
 
         A larger one begins with the same random numbers as a smaller one, so that a model can grow.
         """
@@ -46,6 +61,10 @@ class Policy(Recipe, ABC):
     def scratch(self, n_users: int, n_items: int) -> tuple[Any, ...]:
         """Working arrays as a NamedTuple. Not learned, not saved: any content must serve."""
         return Nothing()
+
+    def asks(self) -> tuple[Need, ...]:
+        """What it needs of the world it lives in: whoever asks for nothing can serve."""
+        return tuple(need for need in self.needs if need in FROM_THE_WORLD)
 
     @classmethod
     def policy_name(cls) -> str:

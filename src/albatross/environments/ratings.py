@@ -1,16 +1,19 @@
 """Logged ratings as a world: users may be shown what they rated, and say what they said."""
 
 import hashlib
+import itertools
 import os
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from albatross.core.environment import LOGGED, World
+from albatross.core.environment import LOGGED, OtherRatings, World
 from albatross.core.errors import InvalidInput
 from albatross.core.parameters import Recipe, parameter
 from albatross.core.ratings import RatingTable
+from albatross.core.streams import stream
 from albatross.datasets.tabular import read_table
 from albatross.environments.world import new_world
 
@@ -18,7 +21,8 @@ from albatross.environments.world import new_world
 class Ratings:
     """The candidates of a user are the items they rated; the reward is the logged rating, without noise.
 
-    Every seed has the same ratings; who arrives when differs.
+    Every seed has the same ratings; who arrives when differs. With a `split`, half of the users, or half of each user's ratings, are
+    kept apart, the same ones at every seed: no reward is among them, and they are what policies that need them are told.
 
     >>> from albatross.core.vocabulary import Vocabulary
     >>> people, films = Vocabulary(["ann", "bob"]), Vocabulary(["heat", "alien"])
@@ -28,11 +32,11 @@ class Ratings:
     ([0, 1, 1], [2.0, 5.0, 3.0], [2, 1])
     """
 
-    def __init__(self, table: RatingTable, repeats: bool = True) -> None:
+    def __init__(self, table: RatingTable, repeats: bool = True, split: str = "none") -> None:
         order = np.lexsort((table.items, table.users))
         self.name = table.source
         self.n_users, self.n_items = len(table.user_names), len(table.item_names)
-        self.repeats = repeats
+        self.repeats, self.split = repeats, split
         floor = float(table.ratings.min(initial=0.0)) if table.scale is None else table.scale[0]
         self.shift = max(0.0, -floor)
         self._offsets = np.searchsorted(table.users[order], np.arange(self.n_users + 1)).astype(np.int64)
@@ -41,6 +45,9 @@ class Ratings:
         idle = np.flatnonzero(np.diff(self._offsets) == 0)
         if idle.size:
             raise InvalidInput(f"{self.name}: user {table.user_names.name(idle[0])!r} has no rating; accepted: at least one per user")
+        self._told: OtherRatings | None = None
+        if split != "none":
+            self._keep_apart(half_of_users(self._offsets) if split == "users" else half_of_ratings(self._offsets))
         digest = hashlib.blake2b(digest_size=16)
         for array in (self._offsets, self._items, self._ratings):
             digest.update(array.tobytes())
@@ -49,7 +56,8 @@ class Ratings:
     def parameters(self) -> dict[str, Any]:
         """What tells this world from others; the digest names the ratings themselves, whatever the file is called."""
         sizes = {"n_users": self.n_users, "n_items": self.n_items, "n_ratings": self._items.size}
-        return {**sizes, "repeats": self.repeats, "shift": self.shift, "digest": self._digest}
+        told = {} if self._told is None else {"split": self.split, "n_told": self._told.ratings.size}
+        return {**sizes, "repeats": self.repeats, "shift": self.shift, "digest": self._digest, **told}
 
     def world(self, seed: int) -> World:
         return new_world(
@@ -63,6 +71,19 @@ class Ratings:
             repeats=self.repeats,
         )
 
+    def ratings_of_others(self, seed: int) -> OtherRatings | None:
+        return self._told
+
+    def _keep_apart(self, apart: NDArray[np.bool_]) -> None:
+        """Take these ratings out, and with them the users who have no others."""
+        users = np.repeat(np.arange(self.n_users), np.diff(self._offsets))
+        _, others = np.unique(users[apart], return_inverse=True)
+        self._told = OtherRatings(others.astype(np.int32), self._items[apart], self._ratings[apart])
+        present, counts = np.unique(users[~apart], return_counts=True)
+        self.n_users = present.size
+        self._offsets = np.concatenate([[0], np.cumsum(counts)])
+        self._items, self._ratings = self._items[~apart], self._ratings[~apart]
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Ratings) and (self.name, self.parameters()) == (other.name, other.parameters())
 
@@ -70,11 +91,31 @@ class Ratings:
         return hash((self.name, self._digest))
 
 
+def half_of_users(offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Marks every rating by half of the users, rounded down."""
+    n_users = offsets.size - 1
+    chosen = np.zeros(n_users, np.bool_)
+    chosen[stream(0, "split").permutation(n_users)[: n_users // 2]] = True
+    return np.repeat(chosen, np.diff(offsets))
+
+
+def half_of_ratings(offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Marks half of each user's ratings, rounded down."""
+    random = stream(0, "split")
+    chosen = np.zeros(offsets[-1], np.bool_)
+    for start, stop in itertools.pairwise(offsets):
+        chosen[start + random.permutation(stop - start)[: (stop - start) // 2]] = True
+    return chosen
+
+
 @dataclass(frozen=True)
 class Protocol(Recipe):
     """How logged ratings are shown."""
 
     repeats: bool = parameter(True, "whether a user may be shown an item again")
+    split: str = parameter(
+        "none", "half of what is no reward but told beforehand to policies that need it", choices=("none", "users", "ratings")
+    )
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from albatross.core.environment import BERNOULLI, GAUSSIAN, UNIFORM, World
+from albatross.core.environment import BERNOULLI, GAUSSIAN, UNIFORM, OtherRatings, World
 from albatross.core.errors import InvalidInput
 from albatross.core.memory import require_memory
 from albatross.core.parameters import Recipe, parameter
 from albatross.core.streams import stream
-from albatross.environments.world import NO_OFFSETS, new_world
+from albatross.environments.world import NO_OFFSETS, new_world, ratings_by
 from albatross.kernels.operations import ALL_ITEMS
 
 
@@ -65,6 +65,11 @@ class Synthetic(Recipe):
             shift=self.shift,
             repeats=self.repeats,
         )
+
+    def ratings_of_others(self, seed: int) -> OtherRatings:
+        """Ratings by as many other users, with vectors of their own, of the same items."""
+        strangers, _ = self._factors(stream(seed, "other users"))
+        return ratings_by(strangers, self.world(seed), stream(seed, "ratings of others"))
 
     def _footprint(self) -> int:
         """Bytes: vectors, what is known per user, and the items that each may be shown, which are copied once."""

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from albatross.core.environment import BERNOULLI, GAUSSIAN, LOGGED, Truth, World
+from albatross.core.environment import BERNOULLI, GAUSSIAN, LOGGED, OtherRatings, Truth, World
 from albatross.core.errors import InvalidInput
 from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import dot
@@ -15,6 +15,11 @@ NO_FACTORS = np.empty((0, 0))
 NO_OFFSETS = np.empty(0, np.int64)
 NO_RATINGS = np.empty(0)
 NO_OFFERS = np.empty(0, np.int64)
+
+MOST_TOLD = 100
+"""Ratings by one other user, at most; otherwise half of the items."""
+MOST_OTHERS = 1000
+"""Other users who have rated, at most; otherwise as many as there are users."""
 
 
 @kernel
@@ -190,3 +195,17 @@ def truth_of(world: World) -> Truth:
     means = np.full((n_users, int(world.items.max()) + 1), -np.inf)
     means[np.repeat(np.arange(n_users), world.lengths), world.items] = world.ratings
     return Truth(means, None)
+
+
+def ratings_by(strangers: NDArray[np.float64], world: World, random: np.random.Generator) -> OtherRatings:
+    """What users with these vectors, who never arrive, said of half of the items, drawn for each of them."""
+    n_others, n_items = min(len(strangers), MOST_OTHERS), world.item_factors.shape[0]
+    n_each = min(-(-n_items // 2), MOST_TOLD)
+    items = np.array([random.choice(n_items, n_each, replace=False) for _ in range(n_others)], np.int32)
+    users = np.repeat(np.arange(n_others, dtype=np.int32), n_each)
+    draws = reaction_draws(world, random, users.size)
+    means = np.zeros(users.size)
+    for a in range(strangers.shape[1]):
+        means += strangers[users, a] * world.item_factors[items.ravel(), a]
+    ratings = [reaction(world, mean, draw) for mean, draw in zip(means, draws, strict=True)]
+    return OtherRatings(users, items.ravel(), np.array(ratings))

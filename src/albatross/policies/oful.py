@@ -8,8 +8,9 @@ import numpy as np
 
 from albatross.core.environment import Truth
 from albatross.core.errors import InvalidInput
+from albatross.core.matrices import read_matrix
 from albatross.core.parameters import parameter
-from albatross.core.policy import Policy
+from albatross.core.policy import Need, Policy
 from albatross.core.streams import Streams
 from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import (
@@ -65,15 +66,15 @@ class OFUL(Policy):
     norm_bound: float = parameter(1.0, "bound on the norm of a user vector (s)", at_least=0)
 
     @property
-    def privileged(self) -> bool:  # type: ignore[override]
+    def needs(self) -> tuple[Need, ...]:  # type: ignore[override]
         """With features of its own it needs no truth, and can serve."""
-        return self.features is None
+        return (Need.TRUTH,) if self.features is None else (Need.FEATURES,)
 
     def settings(self) -> "Settings":
         return Settings(self.ridge, self.noise, self.confidence, self.norm_bound)
 
     def init(self, n_users: int, n_items: int, streams: Streams, truth: Truth | None) -> "State":
-        known = _true_features(truth) if self.features is None else _features_in(self.features, n_items)
+        known = _true_features(truth) if self.features is None else read_matrix("oful", "features", self.features, "item", n_items)
         if not 1 <= known.shape[1] <= MOST_FEATURES:
             raise InvalidInput(f"oful: the features have {known.shape[1]} columns; accepted: 1 to {MOST_FEATURES}")
         item_factors = np.zeros((n_items, known.shape[1]), order="F")
@@ -90,18 +91,6 @@ def _true_features(truth: Truth | None) -> Matrix:
     if truth is None or truth.item_factors is None:
         raise InvalidInput("oful: this world has no true item vectors; accepted: a synthetic world, or a file in features")
     return truth.item_factors
-
-
-def _features_in(path: str, n_items: int) -> Matrix:
-    try:
-        found = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InvalidInput(f"oful: features is {path!r}, which cannot be read: {error}; accepted: a .npy file of numbers") from error
-    if not isinstance(found, np.ndarray) or found.ndim != 2 or found.dtype.kind not in "iuf" or not np.isfinite(found).all():
-        raise InvalidInput(f"oful: features is {path!r}; accepted: a .npy file with a table of finite numbers, one row per item")
-    if len(found) < n_items:
-        raise InvalidInput(f"oful: {path!r} describes {len(found)} items; accepted: at least {n_items}")
-    return found.astype(np.float64)
 
 
 class Settings(NamedTuple):

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from albatross.core.environment import Truth
-from albatross.core.policy import Nothing, Policy
+from albatross.core.policy import Need, Nothing, Policy
 from albatross.core.streams import Streams
 from albatross.kernels.operations import Items, Slate, implements, select, update
 from albatross.kernels.scoring import best_position
@@ -25,7 +25,7 @@ class Oracle(Policy):
     0.0
     """
 
-    privileged: ClassVar[bool] = True
+    needs: ClassVar[tuple[Need, ...]] = (Need.TRUTH,)
 
     def init(self, n_users: int, n_items: int, streams: Streams, truth: Truth | None) -> "State":
         means = np.zeros((n_users, n_items))

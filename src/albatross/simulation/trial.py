@@ -15,7 +15,7 @@ from albatross.core.plain import Plain, Player, as_policy
 from albatross.core.policy import Policy
 from albatross.core.recording import Recording
 from albatross.core.state import reserve
-from albatross.environments.world import truth_of
+from albatross.environments.telling import told
 from albatross.kernels.compiling import program
 from albatross.kernels.operations import Slate, select, update
 from albatross.metrics.ndcg import NDCG, Ruler
@@ -83,7 +83,7 @@ def _run(
     check_sizes(policy, environment.n_users, environment.n_items, horizon)
     public = Public(environment, horizon, seed, ndcg)
     world, users = public.world, public.users
-    agent = Agent(policy, environment.n_users, environment.n_items, seed, truth_of(world) if policy.privileged else None)
+    agent = Agent(policy, environment.n_users, environment.n_items, seed, told(policy, environment, seed, world))
     slate = agent.slate._replace(whole=ndcg is not None)
     entry = program(live, type(agent.state))
     seconds = 0.0

@@ -21,6 +21,16 @@ def label(policy: Policy) -> str:
     return " ".join([policy.policy_name(), *(f"{name}={show_value(values[name])}" for name in unusual)])
 
 
+def show_needs(policy: Policy) -> str:
+    """What a policy is told beforehand.
+
+    >>> from albatross.policies.oracle import Oracle
+    >>> show_needs(Oracle())
+    'the truth'
+    """
+    return " and ".join(policy.needs) or "nothing"
+
+
 def show_value(value: Any) -> str:
     """A parameter as one would type it."""
     if isinstance(value, bool) or value is None:

@@ -51,8 +51,10 @@ class Trial:
         return footprint(self.policy, self.environment.n_users, self.environment.n_items, self.horizon)
 
     def protocol(self) -> str:
-        """Whether a user may be shown an item again, in words: others measure the one or the other without saying so."""
-        return "with repeats" if self.environment.parameters().get("repeats", True) else "without repeats"
+        """Whether a user may be shown an item again, and what is kept apart, in words: others measure the one or the other in silence."""
+        parameters = self.environment.parameters()
+        repeats = "with repeats" if parameters.get("repeats", True) else "without repeats"
+        return f"{repeats}, half of the {parameters['split']} told beforehand" if "split" in parameters else repeats
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ import zoo
 
 WORLD = Gaussian(n_users=20, n_items=15, rank=2)
 SCALE = (-1e3, 1e3)
-SERVABLE = {name: policy for name, policy in zoo.POLICIES.items() if not policy.privileged and policy.learns != "nothing"}
+SERVABLE = {name: policy for name, policy in zoo.POLICIES.items() if not policy.asks() and policy.learns != "nothing"}
 
 
 def ratings(policy: Policy, horizon: int) -> tuple[list[Feedback], str]:

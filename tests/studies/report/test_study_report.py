@@ -10,11 +10,12 @@ from albatross.core.errors import InvalidInput
 from albatross.environments.synthetic import Bernoulli, Uniform
 from albatross.metrics.ndcg import NDCG
 from albatross.policies.item_mean import ItemMean
+from albatross.policies.oracle import Oracle
 from albatross.policies.random import Random
 from albatross.studies.comparison import compare
 from albatross.studies.journal import Journal
 from albatross.studies.plan import Cell, Study
-from albatross.studies.report.comparison import comparison_grid, headline
+from albatross.studies.report.comparison import comparison_blocks, headline
 from albatross.studies.report.series import comparison_series, study_charts, study_tradeoffs, write_series
 from albatross.studies.report.study import compare_policies, summarize
 from albatross.studies.runner import finish
@@ -109,6 +110,21 @@ def test_nothing_finished_is_no_figure(tmp_path: Path) -> None:
 def test_a_comparison_is_a_line_per_policy_and_a_series_each() -> None:
     comparison = compare(POLICIES, "uniform", WORLDS["uniform"], 60, [3, 4], jobs=1)
     assert headline(comparison) == "uniform: 5 users, 6 items; 60 steps with repeats, seeds 3–4"
-    grid = comparison_grid(comparison)
-    assert [row[0] for row in grid.rows] == [series.label for series in comparison_series(comparison)]
-    assert grid.rows[0][1] == f"{comparison_series(comparison)[0].mean[-1]:,.1f}"
+    (rows,) = comparison_blocks(comparison).values()
+    assert [row[0] for row in rows] == [series.label for series in comparison_series(comparison)]
+    assert rows[0][1] == f"{comparison_series(comparison)[0].mean[-1]:,.1f}"
+
+
+def test_who_is_told_more_stands_apart_and_is_no_rival(tmp_path: Path) -> None:
+    comparison = compare((Oracle(), *POLICIES), "uniform", WORLDS["uniform"], 60, [3, 4], jobs=1)
+    blocks = comparison_blocks(comparison)
+    assert list(blocks) == ["nothing", "the truth"]
+    assert [row[0] for row in blocks["the truth"]] == ["oracle"]
+    study = Study("small", 60, (0, 1), None, tuple(Cell("uniform", WORLDS["uniform"], policy) for policy in (Oracle(), *POLICIES)))
+    journal = Journal(tmp_path)
+    finish([study], journal, jobs=1)
+    assert list(summarize(study, journal).blocks) == ["uniform", "uniform, told the truth"]
+    (rows,) = compare_policies(study, journal, "random").blocks.values()
+    assert rows[0][-1] != "oracle"
+    (rows,) = compare_policies(study, journal, "oracle").blocks.values()
+    assert rows[0][-1] in {"random", "item-mean", "item-mean shrunk=true"}

@@ -137,8 +137,11 @@ def adoption(options: Options, genesis: Genesis, number: int) -> Adopt | None:
 
 
 def check_servable(policy: Policy) -> None:
-    if policy.privileged:
-        raise InvalidInput(f"policy {policy.policy_name()!r} must be told the truth of a simulated world; accepted: one that needs none")
+    if policy.asks():
+        needs = " and ".join(policy.asks())
+        raise InvalidInput(
+            f"policy {policy.policy_name()!r} must be told {needs}, by a simulated world; accepted: one that starts from nothing"
+        )
     if policy.learns == "nothing":
         raise InvalidInput(f"policy {policy.policy_name()!r} learns nothing; accepted: a policy that does")
 

@@ -10,8 +10,7 @@ from albatross.core.files import whole_file
 from albatross.core.outside import digest_of
 from albatross.core.streams import stream
 from albatross.studies.comparison import Comparison
-from albatross.studies.report.document import Grid
-from albatross.studies.showing import label, show_interval, show_number
+from albatross.studies.showing import label, show_interval, show_needs, show_number
 from albatross.studies.statistics import mean_over_seeds
 from albatross.studies.trials import Result
 
@@ -24,16 +23,19 @@ def headline(comparison: Comparison) -> str:
     return f"{comparison.dataset}: {sizes}; {comparison.horizon:,} steps {comparison.protocol}, {numbers}"
 
 
-def comparison_grid(comparison: Comparison) -> Grid:
-    """One line per policy: what a person wants to know first."""
-    rows = []
-    for policy, results in comparison.results.items():
+HEADINGS = ("policy", "regret", "95 % interval", "pseudo-regret", "µs/step")
+
+
+def comparison_blocks(comparison: Comparison) -> dict[str, list[list[str]]]:
+    """One line per policy, what a person wants to know first; who is told more beforehand stands apart, under what that is."""
+    blocks: dict[str, list[list[str]]] = {}
+    for policy, results in sorted(comparison.results.items(), key=lambda entry: len(entry[0].needs)):
         regret = mean_over_seeds([result.regret[-1] for result in results], stream(0, "bootstrap"))
         pseudo_regret = np.mean([result.pseudo_regret[-1] for result in results])
         microseconds = 1e6 * np.mean([result.seconds for result in results]) / comparison.horizon
         row = [label(policy), show_number(regret.mean), show_interval(regret), show_number(pseudo_regret), show_number(microseconds, 1)]
-        rows.append(row)
-    return Grid(("policy", "regret", "95 % interval", "pseudo-regret", "µs/step"), rows)
+        blocks.setdefault(show_needs(policy), []).append(row)
+    return blocks
 
 
 def as_json(comparison: Comparison) -> dict[str, Any]:
@@ -47,6 +49,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
             {
                 "name": policy.policy_name(),
                 "parameters": policy.parameters(),
+                "told": list(policy.needs),
                 "source": digest_of(type(policy)),
                 "runs": [_run(seed, result) for seed, result in zip(comparison.seeds, results, strict=True)],
             }

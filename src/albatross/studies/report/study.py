@@ -10,7 +10,7 @@ from albatross.core.errors import InvalidInput
 from albatross.core.streams import stream
 from albatross.studies.journal import Journal
 from albatross.studies.plan import Cell, Study
-from albatross.studies.showing import NOTHING, label, show_estimate, show_interval, show_mean, show_number
+from albatross.studies.showing import NOTHING, label, show_estimate, show_interval, show_mean, show_needs, show_number
 from albatross.studies.statistics import mean_over_seeds, paired_difference
 from albatross.studies.trials import Result
 
@@ -26,19 +26,22 @@ class Summary(NamedTuple):
 
 
 def summarize(planned: Study, journal: Journal) -> Summary:
-    """A line per policy: how many seeds are finished, and what they come to."""
+    """A line per policy: how many seeds are finished, and what they come to. Who is told more beforehand has a block apart."""
     protocols = sorted({trial.protocol() for trial in planned.trials()})
     title = f"{planned.title}: {planned.horizon:,} steps {'; '.join(protocols)}"
     headings = ["policy", "seeds", "regret", "95 % interval", *(["NDCG"] if planned.ndcg else []), "s/trial"]
     blocks: dict[str, list[list[str]]] = {}
-    for cell in planned.cells:
-        blocks.setdefault(cell.dataset, []).append(_line(planned, cell, journal))
+    order = list(dict.fromkeys(cell.dataset for cell in planned.cells))
+    for cell in sorted(planned.cells, key=lambda cell: (order.index(cell.dataset), len(cell.policy.needs))):
+        block = f"{cell.dataset}, told {show_needs(cell.policy)}" if cell.policy.needs else cell.dataset
+        blocks.setdefault(block, []).append(_line(planned, cell, journal))
     return Summary(title, headings, blocks)
 
 
 def compare_policies(planned: Study, journal: Journal, policy: str, at: Sequence[int] = ()) -> Summary:
     """Per data set: the policy, the best of the others, and their difference over the seeds that both have finished.
 
+    Others who are told beforehand what the policy is not told are left out.
     Regret is compared at these steps, or, without any, at the horizon; rankings where the study measures them.
     """
     for step in at:
@@ -46,7 +49,10 @@ def compare_policies(planned: Study, journal: Journal, policy: str, at: Sequence
             raise InvalidInput(f"at is {step}; accepted: steps from 1 to the horizon, {planned.horizon:,}")
     blocks: dict[str, list[list[str]]] = {}
     for dataset in dict.fromkeys(cell.dataset for cell in planned.cells):
-        everybody = {label(cell.policy): _by_seed(planned, cell, journal) for cell in planned.cells if cell.dataset == dataset}
+        present = {label(cell.policy): cell for cell in planned.cells if cell.dataset == dataset}
+        told = set(present[policy].policy.needs) if policy in present else set()
+        peers = {name: cell for name, cell in present.items() if told.issuperset(cell.policy.needs)}
+        everybody = {name: _by_seed(planned, cell, journal) for name, cell in peers.items()}
         ours, others = _split(everybody, policy, dataset)
         blocks[dataset] = [
             [f"regret at {step:,}", *_against(ours, others, partial(Result.regret_at, step=step), min, 0)]

@@ -14,9 +14,14 @@ from albatross.core.ratings import RatingTable
 from albatross.datasets.tabular import read_table
 from albatross.environments.world import new_world
 
+GOOD = 0.7
+"""From this part of the scale on a rating is good: 4 of 5 stars, 8 of 10, 4 on a scale from −10 to 10."""
+
 
 class Ratings:
     """The candidates of a user are the items they rated; the reward is the logged rating, without noise.
+
+    As `clicks` the reward is 1 where the rating is good and 0 where it is not.
 
     Every seed has the same ratings; who arrives when differs.
 
@@ -28,16 +33,19 @@ class Ratings:
     ([0, 1, 1], [2.0, 5.0, 3.0], [2, 1])
     """
 
-    def __init__(self, table: RatingTable, repeats: bool = True) -> None:
+    def __init__(self, table: RatingTable, repeats: bool = True, clicks: bool = False) -> None:
         order = np.lexsort((table.items, table.users))
         self.name = table.source
         self.n_users, self.n_items = len(table.user_names), len(table.item_names)
-        self.repeats = repeats
+        self.repeats, self.clicks = repeats, clicks
         floor = float(table.ratings.min(initial=0.0)) if table.scale is None else table.scale[0]
-        self.shift = max(0.0, -floor)
+        self.shift = 0.0 if clicks else max(0.0, -floor)
         self._offsets = np.searchsorted(table.users[order], np.arange(self.n_users + 1)).astype(np.int64)
         self._items = table.items[order].astype(np.int32)
         self._ratings = table.ratings[order].astype(np.float64)
+        if clicks:
+            lowest, highest = table.scale or (float(self._ratings.min()), float(self._ratings.max()))
+            self._ratings = (self._ratings >= lowest + GOOD * (highest - lowest)).astype(np.float64)
         idle = np.flatnonzero(np.diff(self._offsets) == 0)
         if idle.size:
             raise InvalidInput(f"{self.name}: user {table.user_names.name(idle[0])!r} has no rating; accepted: at least one per user")
@@ -49,7 +57,7 @@ class Ratings:
     def parameters(self) -> dict[str, Any]:
         """What tells this world from others; the digest names the ratings themselves, whatever the file is called."""
         sizes = {"n_users": self.n_users, "n_items": self.n_items, "n_ratings": self._items.size}
-        return {**sizes, "repeats": self.repeats, "shift": self.shift, "digest": self._digest}
+        return {**sizes, "repeats": self.repeats, "clicks": self.clicks, "shift": self.shift, "digest": self._digest}
 
     def world(self, seed: int) -> World:
         return new_world(
@@ -75,6 +83,7 @@ class Protocol(Recipe):
     """How logged ratings are shown."""
 
     repeats: bool = parameter(True, "whether a user may be shown an item again")
+    clicks: bool = parameter(False, "whether a rating is made 1 where it is good, and 0 where it is not")
 
 
 @dataclass(frozen=True)

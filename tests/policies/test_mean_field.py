@@ -193,10 +193,8 @@ def test_scores_are_those_of_the_docstring(returns: bool) -> None:
     assert {12, 13} < set(others)
     agent.select(user, None if returns else others)
     n_items = 12.0 * (14 + 1) / (12 + 1)  # by their part among what was ever offered to this user, two strangers in 14
-    visits = 5.0 * t + 3.0 * n if returns else min(4.0 * t / n_items * (14 / n_items) ** 2, 14 / n_items * n)
-    if not returns:
-        assert 14 > n_items, "so that the part of all items that the user may be shown is one"
-        visits = min(4.0 * t / n_items, n)
+    assert n_items < 14, "so that this user may be shown everything"
+    visits = 5.0 * t + 3.0 * n if returns else min(4.0 * t / n_items, n)
     for position, item in enumerate(others):
         mean, covariance = unpacked(state.item_moments[item])
         if item >= 12:

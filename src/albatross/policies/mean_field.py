@@ -88,10 +88,11 @@ class MeanField(Policy):
     v_u is the variance of m_ui for what the user may be, given the item as believed, and v_i the other way round: what is known of neither
     their rating cannot teach. c is how much of the ratings vectors make, c = d / (d + s²), d the prior variance of ⟨a, b⟩: where it is
     much, who believes users and items to be independent is too sure. Items nobody has rated are thought to differ more than the others
-    seem to, the fewer these are, and to be as good as the last ones were at their first rating. No score passes the top of the scale: who has found it looks no further.
+    seem to, the fewer these are, and to be as good as the last ones were at their first rating. No score passes the top of the scale: who
+    has found it looks no further.
 
-    Symbols: rank k; `top` the top of the scale, if none is given the largest rating seen; `returns` r, if it is known; `refreshes` how many other users and items a
-    rating may refit at most; `memory` and `optimism` are there to be switched off.
+    Symbols: rank k; `top` the top of the scale, if none is given the largest rating seen; `returns` r, if it is known; `refreshes` how many
+    other users and items a rating may refit at most; `memory` and `optimism` are there to be switched off.
 
     Cost: select O(|I_u| k² + k³ + |C| k²), update O(R |I| k² + R k³), I_u the distinct items the user has rated, R `refreshes`; memory
     O((n + m) k² + distinct pairs).

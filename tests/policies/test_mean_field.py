@@ -11,6 +11,7 @@ from albatross.kernels.mean_field import (
     pair_weight,
     part_of_pair,
 )
+from albatross.kernels.pairs import NOTHING, find_pair
 from albatross.policies.mean_field import MeanField
 
 
@@ -166,8 +167,12 @@ def unpacked(moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return square[2], square - np.outer(square[2], square[2])
 
 
-def test_scores_are_those_of_the_docstring() -> None:
-    """Rank 2: items rated by others, two that nobody has rated, and what the user has rated left out; all from what is kept."""
+@pytest.mark.parametrize("returns", [True, False])
+def test_scores_are_those_of_the_docstring(returns: bool) -> None:
+    """Rank 2: items rated by others, two that nobody has rated, and what the user has rated left out; all from what is kept.
+
+    Whether what the user has rated is offered again is seen from the candidates.
+    """
     agent, users, items, rewards = taught(MeanField(rank=2, top=12.0))
     state, figures, counts, user = agent.state, agent.state.figures[0], agent.state.counts[0], 4
     noise, share, own, origin = figures.noise, figures.share, figures.memory, figures.origin
@@ -184,27 +189,31 @@ def test_scores_are_those_of_the_docstring() -> None:
     whom = np.array([*believed[:2], believed[2], 1.0])  # against (vector, 1, offset) of an item
     t, n = counts.ratings, counts.users
     vectors = (state.user_variance[:2] * state.item_variance[:2]).sum()
-    agent.select(user)
     others = [item for item in range(14) if item not in rated]
     assert {12, 13} < set(others)
-    for item in others:
+    agent.select(user, None if returns else others)
+    n_items = 12.0 * (14 + 1) / (12 + 1)  # by their part among what was ever offered to this user, two strangers in 14
+    assert n_items < 14, "so that this user may be shown everything"
+    visits = 5.0 * t + 3.0 * n if returns else min(4.0 * t / n_items, n)
+    for position, item in enumerate(others):
         mean, covariance = unpacked(state.item_moments[item])
         if item >= 12:
             caution = 1.0 + 4.0 * np.sqrt(2.0 / (1.0 + counts.items))
-            mean = np.array([0.0, 0.0, 1.0, figures.center])
+            mean = np.array([0.0, 0.0, 1.0, figures.center + figures.surprise / (figures.newcomers + 10.0)])
             covariance = np.diag([*state.item_variance[:2], 0.0, caution * state.item_variance[2]])
         of_user, of_item = mean[:3] @ covariance_of_user @ mean[:3], whom @ covariance @ whom
         square = (1.0 - own) * noise * worth_of(own / (1.0 - own), 3.0 + t / n)
         square += (1.0 + 4.0 * vectors / (vectors + noise)) * noise * worth_of(of_user / noise, 3.0 + t / n)
-        square += (1.0 - 0.85 * share) * noise * worth_of(of_item / noise, 5.0 * t + 3.0 * n)
+        square = returns * square + (1.0 - 0.85 * share) * noise * worth_of(of_item / noise, visits)
         expected = origin + whom @ mean
-        assert agent.slate.means[item] == pytest.approx(expected, rel=1e-9)
-        assert agent.slate.scores[item] == pytest.approx(expected + np.sqrt(square / (1.0 + square / (12.0 - expected) ** 2)), rel=1e-9)
+        place = item if returns else position
+        assert agent.slate.means[place] == pytest.approx(expected, rel=1e-9)
+        assert agent.slate.scores[place] == pytest.approx(expected + np.sqrt(square / (1.0 + square / (12.0 - expected) ** 2)), rel=1e-9)
 
 
 def test_candidates_have_the_scores_they_have_in_the_catalogue() -> None:
     """By lanes over columns, or gathered row by row; whatever the scratch held before."""
-    agent, *_ = taught(MeanField(rank=3))
+    agent, *_ = taught(MeanField(rank=3, returns=True))
     agent.grow(10, 40)
     for user in (0, 4, 9):
         agent.select(user)
@@ -214,6 +223,65 @@ def test_candidates_have_the_scores_they_have_in_the_catalogue() -> None:
         agent.select(user, offered)
         np.testing.assert_allclose(agent.slate.scores[:5], scores[offered], rtol=1e-12)
         np.testing.assert_allclose(agent.slate.means[:5], means[offered], rtol=1e-12)
+
+
+def test_finds_out_whether_pairs_come_back() -> None:
+    """As if it had been told, from what is offered to somebody who has rated something."""
+    unsure, yes, no = (taught(MeanField(rank=2, returns=returns))[0] for returns in (None, True, False))
+    rated = {int(item) for item in np.unique(unsure.state.pairs.items[: unsure.state.pairs.used[0]])}
+    assert rated == set(range(12))
+    for user in range(9):
+        own = {item for item in range(14) if find_pair(unsure.state.pairs, user, item) != NOTHING}
+        left = sorted(set(range(14)) - own)
+        for offered, told in ((None, yes), (left, no)):
+            told.select(user, offered)
+            unsure.select(user, offered)
+            size = 14 if offered is None else len(left)
+            np.testing.assert_array_equal(unsure.slate.scores[:size], told.slate.scores[:size])
+        assert (unsure.slate.scores[: len(left)] > unsure.slate.means[: len(left)]).any(), "there is still something to try"
+
+
+def test_an_item_is_tried_for_those_who_may_be_shown_it() -> None:
+    """What nobody can be shown again is worth less than what everybody can, and least where others have other candidates."""
+
+    def hope(returns: bool, candidates: list[int]) -> float:
+        agent, *_ = taught(MeanField(rank=2, returns=returns, top=1e6), n_ratings=400)
+        agent.grow(10, 100)
+        agent.update(9, 11, 3.0)
+        agent.select(9, candidates)
+        return float(agent.slate.scores[0] - agent.slate.means[0])
+
+    everything, few = [5, *range(5), *range(6, 11)], [5, 6]
+    assert 0.0 < hope(False, few) < 0.8 * hope(False, everything) < 0.64 * hope(True, everything)
+
+
+def test_strangers_are_expected_to_be_like_the_last_ones_met() -> None:
+    """Forty items that are good, then forty that are not: what is expected of the next follows, and that of those known does not."""
+    agent = Agent(MeanField(rank=1), n_users=20, n_items=100)
+    random = np.random.default_rng(0)
+    hopes = []
+    for first, level in ((0, 4.0), (40, 2.0)):
+        for item in range(first, first + 40):
+            for user in random.choice(20, 4, replace=False):
+                agent.update(int(user), item, level + 0.3 * random.standard_normal())
+        agent.select(0)
+        hopes.append((agent.slate.means[:40].mean(), agent.slate.means[80:].mean()))
+    assert hopes[0][1] == pytest.approx(4.0, abs=0.3)
+    assert hopes[1][1] < 2.7, "without it, the mean of both"
+    assert hopes[1][0] == pytest.approx(4.0, abs=0.3)
+
+
+def test_explores_without_repeats_where_that_pays_and_not_where_it_does_not() -> None:
+    """All may be shown everything: half the regret of the greedy one. Few candidates of many: no more than a tenth above it."""
+    dense = Gaussian(n_users=100, n_items=100, repeats=False)
+    sparse = Gaussian(n_users=200, n_items=1500, candidates=60, rank=1, repeats=False)
+    totals = {}
+    for name, world in (("dense", dense), ("sparse", sparse)):
+        for optimism in (1.0, 0.0):
+            policy = MeanField(optimism=optimism)
+            totals[name, optimism] = sum(simulate(policy, world, horizon=6000, seed=seed).pseudo_regret.sum() for seed in range(6))
+    assert totals["dense", 1.0] < 0.75 * totals["dense", 0.0]
+    assert totals["sparse", 1.0] < 1.1 * totals["sparse", 0.0]
 
 
 def test_small_laws() -> None:

@@ -23,6 +23,7 @@ def run(
     policy: Annotated[list[str] | None, Parameter(negative=())] = None,
     setting: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
     dataset: str,
+    protocol: str | None = None,
     world: Annotated[list[str] | None, Parameter(negative=())] = None,
     user_column: str | None = None,
     item_column: str | None = None,
@@ -47,6 +48,9 @@ def run(
         Parameter of the policy named before it, as key=value; may be given several times.
     dataset
         Name of a data set, or a .csv, .tsv or .parquet file with the columns user, item and rating.
+    protocol
+        How the data set is lived through: repeats (a user may be shown an item again), no-repeats, clicks (a rating is 1 if it is
+        good, else 0) or clicks-no-repeats.
     world
         Parameter of the data set, as key=value; may be given several times.
     user_column
@@ -78,6 +82,8 @@ def run(
     contenders = [parse_policy(word) for word in policy or DEFAULT_POLICIES]
     columns = {"user_column": user_column, "item_column": item_column, "rating_column": rating_column}
     settings = parse_settings("--world", world or [])
+    if protocol is not None:
+        settings["protocol"] = protocol
     settings.update({key: column for key, column in columns.items() if column is not None})
     environment = environments.from_text(dataset, settings)
     comparison = compare(contenders, dataset, environment, horizon, range(first_seed, first_seed + seeds), jobs, TERMINAL)

@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from albatross.kernels.operations import Items
 
-GAUSSIAN, UNIFORM, BERNOULLI, LOGGED = range(4)
-"""How a user reacts to an item: the mean plus noise, a coin with that mean, or the rating in the log."""
+GAUSSIAN, UNIFORM, BERNOULLI, LOGGED, LOGISTIC, STARS = range(6)
+"""How a user reacts to an item: the mean plus noise, a coin with that mean, the rating in the log, a coin with the logistic function of
+⟨user, item⟩ as its mean, or ⟨user, item⟩ rounded to one of five stars, up or down so that the mean is kept."""
 
 
 class World(NamedTuple):
@@ -26,8 +27,8 @@ class World(NamedTuple):
     ratings: NDArray[np.float64]
     """Beside `items`, where the ratings are logged."""
     offers: NDArray[np.int64]
-    """Where candidates are drawn anew for every arrival, into `items`: per item the number of the last offer it was part of, and at
-    the end how many offers there were. Otherwise empty."""
+    """Where candidates change with every arrival, in `items`: per item the number of the last offer it was part of, and at the end
+    how many offers there were. Otherwise empty."""
     best: NDArray[np.float64]
     """Per user the mean of the best item they may be shown, once it has been asked for; not a number before."""
     ideal: NDArray[np.float64]
@@ -39,6 +40,16 @@ class World(NamedTuple):
     """What is added to a mean to make it a relevance, which is never negative; not a number where means have no floor."""
     repeats: bool
     """Whether a user may be shown an item again."""
+    crowd: NDArray[np.float64]
+    """Per user the chance that it is this one or one before who arrives; empty where all have the same."""
+    walk: float
+    """How far a user's vector moves between two visits, in each coordinate (standard deviation), ..."""
+    stay: float
+    """... and what is left of where it was: then its length stays the same on average."""
+    pace: int
+    """Where a window moves through the catalogue: arrivals between two of its steps; otherwise 0."""
+    delay: int
+    """So many ratings are given before one is heard of."""
 
 
 class OtherRatings(NamedTuple):

@@ -11,8 +11,20 @@ from albatross.core.environment import Environment
 from albatross.core.errors import InvalidInput, unknown
 from albatross.core.parameters import Recipe
 from albatross.datasets.tabular import EXTENSIONS
+from albatross.environments.further import FURTHER
 from albatross.environments.ratings import Protocol, Ratings, RatingsFile
-from albatross.environments.synthetic import WORLDS
+from albatross.environments.synthetic import WORLDS, Synthetic
+
+SYNTHETIC: dict[str, type[Synthetic]] = {**WORLDS, **FURTHER}
+"""The three of the paper, and further ones."""
+
+PROTOCOLS: dict[str, dict[str, bool]] = {
+    "repeats": {"repeats": True, "clicks": False},
+    "no-repeats": {"repeats": False, "clicks": False},
+    "clicks": {"repeats": True, "clicks": True},
+    "clicks-no-repeats": {"repeats": False, "clicks": True},
+}
+"""The ways in which a data set can be lived through, and the parameters each stands for."""
 
 FILE = f"FILE ({', '.join(EXTENSIONS)})"
 
@@ -20,16 +32,20 @@ FILE = f"FILE ({', '.join(EXTENSIONS)})"
 def recipes() -> dict[str, tuple[type[Recipe], ...]]:
     """What the parameters of each data set are fields of, by name; the last stands for any file."""
     logged = {name: (datasets.find(name), Protocol) for name in datasets.names()}
-    return {**{name: (world,) for name, world in WORLDS.items()}, **logged, FILE: (RatingsFile, Protocol)}
+    return {**{name: (world,) for name, world in SYNTHETIC.items()}, **logged, FILE: (RatingsFile, Protocol)}
 
 
 def create(name_or_file: str, parameters: dict[str, Any] | None = None) -> Environment:
     """The data set of that name, or the ratings of that file, with parameters as a study file has them.
 
+    `protocol` is one of `PROTOCOLS`, and stands for what it says there.
+
     >>> create("gaussian", {"rank": 3}).parameters()["rank"]
     3
+    >>> create("gaussian", {"protocol": "no-repeats"}).parameters()["repeats"]
+    False
     """
-    return _create(name_or_file, parameters or {}, _from_values)
+    return _create(name_or_file, _spelled_out(parameters or {}, lambda value: value), _from_values)
 
 
 def from_text(name_or_file: str, settings: dict[str, str] | None = None) -> Environment:
@@ -38,7 +54,22 @@ def from_text(name_or_file: str, settings: dict[str, str] | None = None) -> Envi
     >>> from_text("gaussian", {"rank": "3"}).parameters()["rank"]
     3
     """
-    return _create(name_or_file, settings or {}, lambda recipe, words: recipe.from_text(words))
+    words = _spelled_out(settings or {}, lambda value: str(value).lower())
+    return _create(name_or_file, words, lambda recipe, words: recipe.from_text(words))
+
+
+def _spelled_out(given: dict[str, Any], as_given: Callable[[bool], Any]) -> dict[str, Any]:
+    """The same parameters, with those that the protocol stands for instead of its name."""
+    if "protocol" not in given:
+        return given
+    name = given["protocol"]
+    if name not in PROTOCOLS:
+        raise unknown("protocol", name, PROTOCOLS)
+    others = {key: value for key, value in given.items() if key != "protocol"}
+    for key in PROTOCOLS[name]:
+        if key in others:
+            raise InvalidInput(f"protocol is {name!r} and {key} is {others[key]!r}; accepted: one of them")
+    return {**others, **{key: as_given(value) for key, value in PROTOCOLS[name].items()}}
 
 
 def from_file(
@@ -56,8 +87,8 @@ def from_file(
 
 
 def _create(name: str, given: dict[str, Any], build: Callable[[type[Recipe], dict[str, Any]], Any]) -> Environment:
-    if name in WORLDS:
-        environment: Environment = build(WORLDS[name], given)
+    if name in SYNTHETIC:
+        environment: Environment = build(SYNTHETIC[name], given)
         return environment
     of_protocol = {field.name for field in fields(Protocol)}
     of_source = {key: value for key, value in given.items() if key not in of_protocol}
@@ -66,7 +97,7 @@ def _create(name: str, given: dict[str, Any], build: Callable[[type[Recipe], dic
     elif Path(name).suffix or Path(name).exists() or len(Path(name).parts) > 1:
         table = build(RatingsFile, of_source).load(name)
     else:
-        raise InvalidInput(f"{unknown('data set', name, [*WORLDS, *datasets.names()])}; or a file ending in {', '.join(EXTENSIONS)}")
+        raise InvalidInput(f"{unknown('data set', name, [*SYNTHETIC, *datasets.names()])}; or a file ending in {', '.join(EXTENSIONS)}")
     return Ratings(table, **build(Protocol, {key: given[key] for key in given if key in of_protocol}).parameters())
 
 

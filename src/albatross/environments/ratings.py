@@ -17,9 +17,14 @@ from albatross.core.streams import stream
 from albatross.datasets.tabular import read_table
 from albatross.environments.world import new_world
 
+GOOD = 0.7
+"""From this part of the scale on a rating is good: 4 of 5 stars, 8 of 10, 4 on a scale from −10 to 10."""
+
 
 class Ratings:
     """The candidates of a user are the items they rated; the reward is the logged rating, without noise.
+
+    As `clicks` the reward is 1 where the rating is good and 0 where it is not.
 
     Every seed has the same ratings; who arrives when differs. With a `split`, half of the users, or half of each user's ratings, are
     kept apart, the same ones at every seed: no reward is among them, and they are what policies that need them are told.
@@ -32,16 +37,19 @@ class Ratings:
     ([0, 1, 1], [2.0, 5.0, 3.0], [2, 1])
     """
 
-    def __init__(self, table: RatingTable, repeats: bool = True, split: str = "none") -> None:
+    def __init__(self, table: RatingTable, repeats: bool = True, split: str = "none", clicks: bool = False) -> None:
         order = np.lexsort((table.items, table.users))
         self.name = table.source
         self.n_users, self.n_items = len(table.user_names), len(table.item_names)
-        self.repeats, self.split = repeats, split
+        self.repeats, self.split, self.clicks = repeats, split, clicks
         floor = float(table.ratings.min(initial=0.0)) if table.scale is None else table.scale[0]
-        self.shift = max(0.0, -floor)
+        self.shift = 0.0 if clicks else max(0.0, -floor)
         self._offsets = np.searchsorted(table.users[order], np.arange(self.n_users + 1)).astype(np.int64)
         self._items = table.items[order].astype(np.int32)
         self._ratings = table.ratings[order].astype(np.float64)
+        if clicks:
+            lowest, highest = table.scale or (float(self._ratings.min()), float(self._ratings.max()))
+            self._ratings = (self._ratings >= lowest + GOOD * (highest - lowest)).astype(np.float64)
         idle = np.flatnonzero(np.diff(self._offsets) == 0)
         if idle.size:
             raise InvalidInput(f"{self.name}: user {table.user_names.name(idle[0])!r} has no rating; accepted: at least one per user")
@@ -57,7 +65,7 @@ class Ratings:
         """What tells this world from others; the digest names the ratings themselves, whatever the file is called."""
         sizes = {"n_users": self.n_users, "n_items": self.n_items, "n_ratings": self._items.size}
         told = {} if self._told is None else {"split": self.split, "n_told": self._told.ratings.size}
-        return {**sizes, "repeats": self.repeats, "shift": self.shift, "digest": self._digest, **told}
+        return {**sizes, "repeats": self.repeats, "clicks": self.clicks, "shift": self.shift, "digest": self._digest, **told}
 
     def world(self, seed: int) -> World:
         return new_world(
@@ -116,6 +124,7 @@ class Protocol(Recipe):
     split: str = parameter(
         "none", "half of what is no reward but told beforehand to policies that need it", choices=("none", "users", "ratings")
     )
+    clicks: bool = parameter(False, "whether a rating is made 1 where it is good, and 0 where it is not")
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from albatross.core.environment import BERNOULLI, GAUSSIAN, UNIFORM, OtherRatings, World
+from albatross.core.environment import BERNOULLI, GAUSSIAN, LOGISTIC, UNIFORM, OtherRatings, World
 from albatross.core.errors import InvalidInput
 from albatross.core.memory import require_memory
 from albatross.core.parameters import Recipe, parameter
@@ -26,8 +26,11 @@ class Synthetic(Recipe):
     candidates: int | None = parameter(None, "how many random items each user may be shown; none: all", at_least=1)
     fresh: bool = parameter(False, "whether these are drawn anew whenever a user arrives")
     repeats: bool = parameter(True, "whether a user may be shown an item again")
+    clicks: bool = parameter(False, "whether a rating is 1 or 0, and the mean is the chance of 1")
 
     reaction: ClassVar[int]
+    clicking: ClassVar[int] = BERNOULLI
+    """How users react where ratings are clicks."""
     shift: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
@@ -46,30 +49,39 @@ class Synthetic(Recipe):
         sizes = f"{self.n_users:,} users and {self.n_items:,} items"
         require_memory(self._footprint(), f"a world with {sizes}")
         users, items = self._factors(stream(seed, "true factors"))
-        offsets, offered = NO_OFFSETS, ALL_ITEMS
-        if self.candidates is not None and self.fresh:
-            offered = np.zeros(self.candidates, np.int32)
-        elif self.candidates is not None:
-            random = stream(seed, "candidates")
-            rows = [np.sort(random.choice(self.n_items, self.candidates, replace=False)) for _ in range(self.n_users)]
-            offsets, offered = np.arange(self.n_users + 1) * self.candidates, np.concatenate(rows).astype(np.int32)
+        offsets, offered = self._offered(seed)
         return new_world(
             self.n_users,
-            reaction=self.reaction,
+            reaction=self.clicking if self.clicks else self.reaction,
             user_factors=users,
             item_factors=items,
             offsets=offsets,
             items=offered,
             fresh=self.fresh,
             spread=self._spread(),
-            shift=self.shift,
+            shift=0.0 if self.clicks else self.shift,
             repeats=self.repeats,
+            **self._further(),
         )
 
     def ratings_of_others(self, seed: int) -> OtherRatings:
         """Ratings by as many other users, with vectors of their own, of the same items."""
         strangers, _ = self._factors(stream(seed, "other users"))
         return ratings_by(strangers, self.world(seed), stream(seed, "ratings of others"))
+
+    def _further(self) -> dict[str, Any]:
+        """What else `new_world` is to know of this world."""
+        return {}
+
+    def _offered(self, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Who may be shown what, as `new_world` wants it: where each user's items begin, and the items."""
+        if self.candidates is None:
+            return NO_OFFSETS, ALL_ITEMS
+        if self.fresh:
+            return NO_OFFSETS, np.zeros(self.candidates, np.int32)
+        random = stream(seed, "candidates")
+        rows = [np.sort(random.choice(self.n_items, self.candidates, replace=False)) for _ in range(self.n_users)]
+        return np.arange(self.n_users + 1) * self.candidates, np.concatenate(rows).astype(np.int32)
 
     def _footprint(self) -> int:
         """Bytes: vectors, what is known per user, and the items that each may be shown, which are copied once."""
@@ -88,13 +100,14 @@ class Synthetic(Recipe):
 
 @dataclass(frozen=True)
 class Gaussian(Synthetic):
-    """Normal user and item vectors, normal noise."""
+    """Normal user and item vectors, normal noise; as clicks, with the logistic function of the mean as their chance."""
 
     noise: float = parameter(0.5, "standard deviation of the noise (σ)", at_least=0)
     user_scale: float = parameter(1.0, "standard deviation of the true user vectors (σ₁)", above=0)
     item_scale: float = parameter(1.0, "standard deviation of the true item vectors (σ₂)", above=0)
 
     reaction: ClassVar[int] = GAUSSIAN
+    clicking: ClassVar[int] = LOGISTIC
     shift: ClassVar[float] = math.nan
 
     def _factors(self, random: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from albatross.core.environment import BERNOULLI, GAUSSIAN, LOGGED, OtherRatings, Truth, World
+from albatross.core.environment import BERNOULLI, GAUSSIAN, LOGGED, LOGISTIC, STARS, OtherRatings, Truth, World
 from albatross.core.errors import InvalidInput
 from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import dot
@@ -15,6 +15,7 @@ NO_FACTORS = np.empty((0, 0))
 NO_OFFSETS = np.empty(0, np.int64)
 NO_RATINGS = np.empty(0)
 NO_OFFERS = np.empty(0, np.int64)
+EQUAL_CHANCES = np.empty(0)
 
 MOST_TOLD = 100
 """Ratings by one other user, at most; otherwise half of the items."""
@@ -32,14 +33,29 @@ def offer(world: World, user: int) -> tuple[int, int]:
 
 
 @kernel
+def walk(world: World, user: int, random: np.random.Generator) -> None:
+    """Where users change: move the one who arrives."""
+    if world.walk > 0.0:
+        vector = world.user_factors[user]
+        for a in range(vector.size):
+            vector[a] = world.stay * vector[a] + world.walk * random.standard_normal()
+        world.best[user] = math.nan
+
+
+@kernel
 def draw_offer(world: World, user: int, random: np.random.Generator) -> None:
-    """Where candidates are drawn anew for every arrival: draw them, any selection with equal chances."""
+    """Where candidates change with every arrival: a window on the catalogue, or any selection with equal chances."""
     if world.offers.size == 0:
         return
     n_items = world.offers.size - 1
     world.offers[n_items] += 1
     number = world.offers[n_items]
     n_drawn = 0
+    if world.pace > 0:
+        first = (number - 1) // world.pace
+        n_drawn = world.items.size
+        for place in range(n_drawn):
+            world.items[place] = (first + place) % n_items
     while n_drawn < world.items.size:
         item = int(n_items * random.random())
         if world.offers[item] != number:
@@ -57,11 +73,21 @@ def offered(world: World, user: int) -> Items:
 
 
 @kernel
+def mean_of(world: World, product: float) -> float:
+    """The mean reward where the product of the vectors is this; it never falls while the product rises."""
+    if world.reaction == LOGISTIC:
+        return 1.0 / (1.0 + math.exp(-product))
+    if world.reaction == STARS:
+        return min(max(product, 1.0), 5.0)
+    return product
+
+
+@kernel
 def expected_reward(world: World, user: int, position: int, item: int) -> float:
     """The mean reward of the candidate at this position."""
     if world.reaction == LOGGED:
         return world.ratings[world.offsets[user] + position]  # type: ignore[no-any-return]
-    return dot(world.user_factors[user], world.item_factors[item])
+    return mean_of(world, dot(world.user_factors[user], world.item_factors[item]))
 
 
 @kernel
@@ -69,8 +95,10 @@ def reaction(world: World, expected: float, draw: float) -> float:
     """What the user says of an item with this mean, given one random draw."""
     if world.reaction == LOGGED:
         return expected
-    if world.reaction == BERNOULLI:
+    if world.reaction == BERNOULLI or world.reaction == LOGISTIC:
         return 1.0 if draw < expected else 0.0
+    if world.reaction == STARS:
+        return math.floor(expected + draw)
     if world.reaction == GAUSSIAN:
         return expected + world.spread * draw
     return expected + world.spread * (draw - 0.5)
@@ -92,6 +120,7 @@ def best_expected(world: World, user: int) -> float:
                 mean = dot(vector, world.item_factors[item])
                 if mean > best:  # not max(): it also asks what is not a number, and takes twice as long
                     best = mean
+            best = mean_of(world, best)
         world.best[user] = best
     return world.best[user]  # type: ignore[no-any-return]
 
@@ -128,10 +157,15 @@ def new_world(
     spread: float = 0.0,
     shift: float = math.nan,
     repeats: bool = True,
+    crowd: NDArray[np.float64] = EQUAL_CHANCES,
+    walk: float = 0.0,
+    stay: float = 1.0,
+    pace: int = 0,
+    delay: int = 0,
 ) -> World:
     """A world nobody has lived in yet. `offsets` has one number more than there are users, or none for the whole catalogue.
 
-    Where candidates are drawn `fresh` for every arrival, as many as there is room in `items`.
+    Where candidates are drawn `fresh` for every arrival, or are a window that has a `pace`, as many as there is room in `items`.
     """
     if not repeats and offsets.size == 0:
         n_items = item_factors.shape[0]
@@ -144,29 +178,40 @@ def new_world(
         lengths=np.diff(offsets),
         items=items.copy(),
         ratings=ratings.copy(),
-        offers=np.zeros(item_factors.shape[0] + 1, np.int64) if fresh else NO_OFFERS.copy(),
+        offers=np.zeros(item_factors.shape[0] + 1, np.int64) if fresh or pace > 0 else NO_OFFERS.copy(),
         best=np.full(n_users, np.nan),
         ideal=np.full(n_users, np.nan),
         reaction=int(reaction),
         spread=float(spread),  # a whole number would be another type, and compiled anew
         shift=float(shift),
         repeats=bool(repeats),
+        crowd=crowd.copy(),
+        walk=float(walk),
+        stay=float(stay),
+        pace=int(pace),
+        delay=int(delay),
     )
 
 
 def arrivals(world: World, random: np.random.Generator, horizon: int) -> NDArray[np.int32]:
-    """Who comes: anybody, with equal chances, as long as there is something to show them."""
-    n_users = world.best.size
+    """Who comes: anybody, each with their chance, as long as there is something to show them."""
     if world.repeats:
-        return random.integers(n_users, size=horizon, dtype=np.int32)
+        return _anybody(world, random, horizon)
     servable = int(world.lengths.sum())
     if horizon > servable:
         raise InvalidInput(f"horizon is {horizon}; accepted: at most {servable}, because nothing is shown twice to a user")
     users = np.empty(0, np.int32)
     while users.size < horizon:
-        users = np.concatenate([users, random.integers(n_users, size=horizon, dtype=np.int32)])
+        users = np.concatenate([users, _anybody(world, random, horizon)])
         users = users[_visit_numbers(users) < world.lengths[users]]
     return users[:horizon]
+
+
+def _anybody(world: World, random: np.random.Generator, horizon: int) -> NDArray[np.int32]:
+    if world.crowd.size == 0:
+        return random.integers(world.best.size, size=horizon, dtype=np.int32)
+    users: NDArray[np.int32] = np.searchsorted(world.crowd, random.random(horizon) * world.crowd[-1], side="right").astype(np.int32)
+    return users
 
 
 def _visit_numbers(users: NDArray[np.int32]) -> NDArray[np.int64]:
@@ -187,10 +232,16 @@ def reaction_draws(world: World, random: np.random.Generator, n_draws: int) -> N
 def truth_of(world: World) -> Truth:
     """All means as one table; what nobody may be shown is minus infinity."""
     n_users = world.best.size
+    if world.walk > 0.0:
+        raise InvalidInput("the truth of a world whose users change; accepted: policies that need not be told")
     if world.reaction != LOGGED:
         means = np.zeros((n_users, world.item_factors.shape[0]))
         for a in range(world.item_factors.shape[1]):  # in the order in which `dot` adds up
             means += np.multiply.outer(world.user_factors[:, a], world.item_factors[:, a])
+        if world.reaction == LOGISTIC:
+            means = 1.0 / (1.0 + np.exp(-means))
+        if world.reaction == STARS:
+            means = np.clip(means, 1.0, 5.0)
         return Truth(means, world.item_factors)
     means = np.full((n_users, int(world.items.max()) + 1), -np.inf)
     means[np.repeat(np.arange(n_users), world.lengths), world.items] = world.ratings

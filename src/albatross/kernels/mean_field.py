@@ -13,7 +13,7 @@ from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import Vector
 from albatross.kernels.moments import Regression, add_moments, certain, describe, expected_mean, fit, partner_weights
 from albatross.kernels.pairs import NOTHING, find_pair, remember
-from albatross.kernels.population import count_belief, spread_of, turns
+from albatross.kernels.population import RECENT_NEWCOMERS, count_belief, spread_of, turns
 
 DOUBTED_REPEATS = 10.0
 """So many second ratings speak against memory from the start."""
@@ -119,6 +119,16 @@ def refit_item(state: Any, room: Room, item: int) -> None:
     fit(room.work, state.item_sums[item], state.item_rights[item], state.item_variance, figures.center, figures.noise)
     describe(room.work, figures.noise)
     believe_item(state, item, room.work.moments)
+
+
+@kernel
+def note_newcomer(state: Any, room: Room, user: int, reward: float) -> None:
+    """Compare the first rating of an item with what this user would say of the mean item."""
+    place_user(state, room, user)
+    figures, left = state.figures[0], 1.0 - 1.0 / RECENT_NEWCOMERS
+    expected = figures.origin + room.work.mean[room.work.mean.size - 1] + figures.center
+    figures.surprise = left * figures.surprise + reward - expected
+    figures.newcomers = left * figures.newcomers + 1.0
 
 
 @kernel

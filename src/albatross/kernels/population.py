@@ -30,6 +30,8 @@ FIGURES = np.dtype(
             ("residual", np.float64),  # the summed squared distances of pairs from what is expected of them
             ("agreement", np.float64),  # over second ratings of a pair: how far they agree with the first against the model
             ("contrast", np.float64),  # over second ratings of a pair: how far the first stood from the model
+            ("surprise", np.float64),  # over first ratings of an item: how far they were above what is expected of the mean item
+            ("newcomers", np.float64),  # how many first ratings that is
         ],
     )
 )
@@ -52,6 +54,8 @@ COUNTS = np.dtype(
 
 GUESSED_ROWS = 4.0
 """So many users, and items, the first guess of a prior variance is worth."""
+GUESSED_NEWCOMERS, RECENT_NEWCOMERS = 10.0, 100.0
+"""So many items speak for newcomers being like the others from the start, and so many of the last ones are asked."""
 GUESSED_PAIRS = 20.0
 """So many pairs the first guess of the noise is worth."""
 GUESSED_NOISE = 0.1
@@ -76,6 +80,12 @@ def count_belief(squares: Vector, spreads: Vector, before: Vector, after: Vector
         square = after[mean] * after[mean] - before[mean] * before[mean]
         squares[a] += square
         spreads[a] += after[second] - before[second] - square
+
+
+@kernel
+def newcomer_offset(figures: Any) -> float:
+    """What is expected of an item nobody has rated. Who is rated late is seldom offered, and that may be because few like it."""
+    return figures.center + figures.surprise / (figures.newcomers + GUESSED_NEWCOMERS)  # type: ignore[no-any-return]
 
 
 @kernel

@@ -20,6 +20,7 @@ from albatross.kernels.mean_field import (
     Room,
     add_rating,
     meet_item,
+    note_newcomer,
     pair_weight,
     part_of_pair,
     place_user,
@@ -30,7 +31,7 @@ from albatross.kernels.mean_field import (
 from albatross.kernels.moments import add_moments, certain, expected_mean, fit, no_regression, partner_weights, row_start, whitened_square
 from albatross.kernels.operations import Belief, Items, Slate, believe, implements, select, suppose, update, width
 from albatross.kernels.pairs import NOTHING, Pairs, find_pair, no_pairs
-from albatross.kernels.population import COUNTS, FIGURES, count_rating, learn_population
+from albatross.kernels.population import COUNTS, FIGURES, count_rating, learn_population, newcomer_offset
 from albatross.kernels.scoring import project_lanes, score_lanes
 
 USER_CAUTION = 4.0
@@ -40,6 +41,8 @@ STRANGER_CAUTION = 4.0
 """By how many standard errors the variance of item offsets is raised for items nobody has rated: it is the mean over those that were."""
 COMING_VISITS = 3.0
 """How often users are expected to come back at least; beyond that, as often as they came so far."""
+SHOWN = 4.0
+"""Where no pair comes back: how many times as often as the mean item a good item is expected to be shown from now on."""
 LASTING = 5.0
 """So many times as many ratings as there were are expected to gain from what is learned of an item: who stops looking too soon is stuck."""
 ONLY_ONCE = 0.85
@@ -69,19 +72,27 @@ class MeanField(Policy):
         w(v, s², N) = √v q(N v / (v + 0.8 s²))
 
     (with 0.4 for 0.8 it would be Gittins' index, to within 13 %, while fewer ratings are made than visits to come). What is learned of a
-    user or a pair serves that user, N_u = 3 + t / n, n the users met; what is learned of an item serves all of them, N_t = 5 t + 3 n,
-    though only once each if pairs have a part of their own:
+    user or a pair serves that user, N_u = 3 + t / n, n the users met; what is learned of an item serves all of them, though only once each
+    if pairs have a part of their own:
 
         score = mean + e / √(1 + (e / (top − mean))²)
-        e² = (1 − ρ_n) (w(τ², σ², N_u)² + (1 + 4 c) w(v_u, s², N_u)² + (1 − 0.85 ρ) w(v_i, s², N_t)²)
+        e² = (1 − ρ_n) (r w(τ², σ², N_u)² + r (1 + 4 c) w(v_u, s², N_u)² + (1 − 0.85 ρ) w(v_i, s², N_t)²)
+        N_t = r (5 t + 3 n) + (1 − r) min(4 d² t / m, d n)
+
+    r is the part of what the user has rated that is offered again; who has rated nothing is taken to be like all others, r = repeated
+    ratings / (t − n). Where nothing is offered again, r = 0, whoever comes back rates something new and so is learned without being tried,
+    and an item is of use once per user: to the d n who may be shown it, and of the visits to come, as many as there were, to some. m is
+    the number of items, those met and by the part of strangers among the candidates the others; d is how many of them this user may be
+    shown. Where d is small, others have other candidates: somebody whose own are worse tries the item at less cost.
 
     v_u is the variance of m_ui for what the user may be, given the item as believed, and v_i the other way round: what is known of neither
     their rating cannot teach. c is how much of the ratings vectors make, c = d / (d + s²), d the prior variance of ⟨a, b⟩: where it is
     much, who believes users and items to be independent is too sure. Items nobody has rated are thought to differ more than the others
-    seem to, the fewer these are. No score passes the top of the scale: who has found it looks no further.
+    seem to, the fewer these are, and to be as good as the last ones were at their first rating. No score passes the top of the scale: who
+    has found it looks no further.
 
-    Symbols: rank k; `top` the top of the scale, if none is given the largest rating seen; `refreshes` how many other users and items a
-    rating may refit at most; `memory` and `optimism` are there to be switched off.
+    Symbols: rank k; `top` the top of the scale, if none is given the largest rating seen; `returns` r, if it is known; `refreshes` how many
+    other users and items a rating may refit at most; `memory` and `optimism` are there to be switched off.
 
     Cost: select O(|I_u| k² + k³ + |C| k²), update O(R |I| k² + R k³), I_u the distinct items the user has rated, R `refreshes`; memory
     O((n + m) k² + distinct pairs).
@@ -102,11 +113,13 @@ class MeanField(Policy):
     rank: int = parameter(5, "length of the user and item vectors (k)", at_least=1)
     top: float | None = parameter(None, "top of the rating scale; none: the largest rating seen so far")
     refreshes: int = parameter(1, "other users, and items, refitted per rating at most", at_least=0)
+    returns: bool | None = parameter(None, "whether users are offered again what they rated; none: find out from what is offered")
     memory: bool = parameter(True, "whether what a user said of an item counts beyond the model")
     optimism: float = parameter(1.0, "multiplier of what it is worth to try", at_least=0)
 
     def settings(self) -> "Settings":
-        return Settings(math.inf if self.top is None else self.top, self.refreshes, float(self.memory), self.optimism)
+        returns = math.nan if self.returns is None else float(self.returns)
+        return Settings(math.inf if self.top is None else self.top, self.refreshes, returns, float(self.memory), self.optimism)
 
     def init(self, n_users: int, n_items: int, streams: Streams, truth: Truth | None) -> "State":
         size, packed = self.rank + 1, packed_size(self.rank + 2)
@@ -146,6 +159,8 @@ class Settings(NamedTuple):
     top: float
     """Infinite if it is not known."""
     refreshes: int
+    returns: float
+    """Not a number if it is not known."""
     memory: float
     optimism: float
 
@@ -193,9 +208,9 @@ class Scratch(NamedTuple):
 
 @kernel
 def describe_stranger(state: State, moments: Vector) -> None:
-    """What is believed of an item nobody has rated: what is believed of the population."""
+    """What is believed of an item nobody has rated: what is believed of the population, and of those met last."""
     rank = state.item_variance.size - 1
-    center = state.figures[0].center
+    center = newcomer_offset(state.figures[0])
     caution = 1.0 + STRANGER_CAUTION * math.sqrt(2.0 / (1.0 + state.counts[0].items))
     moments.fill(0.0)
     for a in range(rank):
@@ -240,7 +255,41 @@ def score_items(state: State, scratch: Scratch, candidates: Items, means: Vector
 
 
 @kernel
-def value_items(state: State, settings: Settings, scratch: Scratch, n_candidates: int, slate: Slate) -> None:
+def part_that_returns(
+    state: State, settings: Settings, scratch: Scratch, user: int, candidates: Items, n_candidates: int
+) -> tuple[float, float]:
+    """Which part of what this user has rated is offered again, and how many items were ever offered: candidates and those that are not."""
+    back, rated = 0.0, 0.0
+    entry = state.pairs.first[user]
+    while entry != NOTHING:
+        back += position_of(scratch, candidates, state.pairs.items[entry], n_candidates) >= 0
+        rated += 1.0
+        entry = state.pairs.following[entry]
+    counts = state.counts[0]
+    returns = settings.returns
+    if math.isnan(returns):  # who has rated nothing can only be compared with the others
+        returns = back / rated if rated > 0.0 else counts.repeats / max(counts.ratings - counts.users, 1)
+    return returns, n_candidates + rated - back
+
+
+@kernel
+def visits_of_item(state: State, scratch: Scratch, n_candidates: int, returns: float, offered: float) -> float:
+    """At how many visits to come it will be of use to know an item better, N_t."""
+    counts = state.counts[0]
+    ratings, users, items = float(counts.ratings), float(counts.users), float(counts.items)
+    strangers = 0.0
+    for position in range(n_candidates):
+        strangers += scratch.widths[position] < 0.0
+    items *= (offered + 1.0) / (offered - strangers + 1.0)  # met, and by what is offered to this user also those that were not
+    common = min(offered / items, 1.0)
+    once = min(SHOWN * ratings / items * common * common, common * users)
+    return returns * (COMING_VISITS * users + LASTING * ratings) + (1.0 - returns) * once
+
+
+@kernel
+def value_items(
+    state: State, settings: Settings, scratch: Scratch, n_candidates: int, returns: float, offered: float, slate: Slate
+) -> None:
     """From means and variances to scores, as if the user had rated none of the candidates; leaves e² in `scratch.widths`."""
     work, weights, widths, seconds = scratch.room.work, scratch.room.weights, scratch.widths, scratch.seconds
     figures, counts, size = state.figures[0], state.counts[0], work.mean.size
@@ -251,15 +300,15 @@ def value_items(state: State, settings: Settings, scratch: Scratch, n_candidates
     for position in range(weights.size):
         strange_second += weights[position] * scratch.stranger[position]
     noise, origin, share = figures.noise, figures.origin, figures.share
-    ratings, users = float(counts.ratings), float(counts.users)
-    for_user, for_all = COMING_VISITS + ratings / users, COMING_VISITS * users + LASTING * ratings
+    for_user = COMING_VISITS + float(counts.ratings) / float(counts.users)
+    for_all = visits_of_item(state, scratch, n_candidates, returns, offered)
     optimism = settings.optimism * settings.optimism
     own, inverse_noise = figures.memory, 1.0 / noise
-    own_part = optimism * noise * own * worth(for_user * own, own + LOOKS * (1.0 - own)) ** 2
+    own_part = returns * optimism * noise * own * worth(for_user * own, own + LOOKS * (1.0 - own)) ** 2
     said = 0.0
     for a in range(size - 1):
         said += state.user_variance[a] * state.item_variance[a]
-    user_part = optimism * noise * (1.0 + USER_CAUTION * said / (said + noise))
+    user_part = returns * optimism * noise * (1.0 + USER_CAUTION * said / (said + noise))
     item_part = optimism * noise * (1.0 - ONLY_ONCE * share)
     top = figures.largest if math.isinf(settings.top) else settings.top
     for position in range(n_candidates):
@@ -285,7 +334,8 @@ def rank_items(state: State, settings: Settings, scratch: Scratch, user: int, ca
     certain(work.mean, work.moments)
     partner_weights(work.moments, work.mean.size, scratch.room.weights)
     score_items(state, scratch, candidates, slate.means)
-    value_items(state, settings, scratch, n_candidates, slate)
+    returns, offered = part_that_returns(state, settings, scratch, user, candidates, n_candidates)
+    value_items(state, settings, scratch, n_candidates, returns, offered, slate)
     share = state.figures[0].memory
     top = top_of_scale(state, settings)
     entry = pairs.first[user]
@@ -339,6 +389,7 @@ def learn_rating(
 ) -> None:
     count_rating(state, user, reward)
     if state.item_moments[item, row_start(state.item_variance.size) - 1] == 0.0:
+        note_newcomer(state, scratch.room, user, reward)
         meet_item(state, scratch.room, item, random)
     if add_rating(state, scratch.room, user, item, reward):
         refit_user(state, scratch.room, user)

@@ -43,10 +43,13 @@ def play(
                 f"accepted: a whole number, one of the {n_candidates} candidates"
             )
         scores = None if ndcg is None else _scores(policy, player, user, visits.candidates())
-        reward = visits.show(position, scores)
-        began = time.process_time()
-        player.update(user, int(item), reward)
-        seconds += time.process_time() - began
+        visits.show(position, scores)
+        heard = step - public.world.delay
+        if heard >= 0:
+            said = int(public.users[heard]), int(public.record.items[heard]), float(public.record.rewards[heard])
+            began = time.process_time()
+            player.update(*said)
+            seconds += time.process_time() - began
         if progress is not None and (step + 1) % REPORTED_STEPS == 0:
             progress(REPORTED_STEPS)
     if progress is not None and horizon % REPORTED_STEPS:

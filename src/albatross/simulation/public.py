@@ -23,6 +23,7 @@ from albatross.environments.world import (
     reaction,
     reaction_draws,
     retire_item,
+    walk,
 )
 from albatross.kernels.compiling import kernel, program
 from albatross.kernels.operations import Items, Slate
@@ -36,7 +37,7 @@ RECORDED_STEP = 64
 
 
 class Record(NamedTuple):
-    """What is written at every step."""
+    """What is written at every step, and read where it is heard of later."""
 
     items: NDArray[np.int32]
     rewards: NDArray[np.float64]
@@ -45,15 +46,11 @@ class Record(NamedTuple):
     ndcg: NDArray[np.float64]
     trivial: NDArray[np.bool_]
 
-    def part(self, start: int, stop: int) -> "Record":
-        items, rewards, expected, best, ndcg, trivial = self
-        steps = slice(start, stop)
-        return Record(items[steps], rewards[steps], expected[steps], best[steps], ndcg[steps], trivial[steps])
-
 
 @kernel
 def meet(world: World, user: int, offering: np.random.Generator) -> tuple[int, int]:
     """A user arrives: start and stop of what they may be shown, within `world.items`; equal for the whole catalogue."""
+    walk(world, user, offering)
     draw_offer(world, user, offering)
     return offer(world, user)
 

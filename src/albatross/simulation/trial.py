@@ -30,6 +30,7 @@ def live(
     world: World,
     slate: Slate,
     users: NDArray[np.int32],
+    began: int,
     draws: NDArray[np.float64],
     record: Record,
     ruler: Ruler,
@@ -37,15 +38,16 @@ def live(
     exploring: np.random.Generator,
     learning: np.random.Generator,
 ) -> None:
-    """Select, react, record, learn, once per arriving user."""
-    for step in range(users.size):
+    """Select, react, record, learn, once per arriving user: one step per draw, after those that were `began`."""
+    for step in range(began, began + draws.size):
         user = users[step]
         start, stop = meet(world, user, offering)
         candidates = world.items[start:stop]
         position, _ = select(state, settings, scratch, user, candidates, slate, exploring)
-        item = candidates[position] if candidates.size > 0 else position
-        reward = answer(world, user, candidates, position, slate, draws[step], ruler, record, step)
-        update(state, settings, scratch, user, item, reward, learning)
+        answer(world, user, candidates, position, slate, draws[step - began], ruler, record, step)
+        heard = step - world.delay
+        if heard >= 0:
+            update(state, settings, scratch, users[heard], record.items[heard], record.rewards[heard], learning)
 
 
 def simulate(
@@ -94,9 +96,9 @@ def _run(
         before = (agent.state, agent.settings, agent.scratch, world, slate)
         after = (public.ruler, public.offering, agent.exploring, agent.learning)
         if start == 0:  # no steps: nothing happens but that the code is compiled or loaded, which is not the policy's time
-            entry(*before, users[:0], draws[:0], public.record.part(0, 0), *after)
+            entry(*before, users, 0, draws[:0], public.record, *after)
         began = time.thread_time()
-        entry(*before, users[start:stop], draws, public.record.part(start, stop), *after)
+        entry(*before, users, start, draws, public.record, *after)
         seconds += time.thread_time() - began
         if progress is not None:
             progress(stop - start)

@@ -177,6 +177,13 @@ class State(NamedTuple):
     """One record each; what their fields are stands in `albatross.kernels.population`."""
     pairs: Pairs
 
+    @property
+    def item_factors(self) -> Matrix:
+        """The mean of each item's vector."""
+        rank = self.item_variance.size - 1
+        start = rank * (rank + 1) // 2
+        return self.item_moments[:, start : start + rank]
+
 
 class Scratch(NamedTuple):
     room: Room

@@ -1,13 +1,14 @@
 // All items on one map, and as a table.
 
-import { post, scale } from "../api.js";
+import { post } from "../api.js";
 import { colour, useTheme, useWidth } from "../charts.js";
-import { Choose, Failure, Figure, Name, Needs, Notice, number, share, useAnswer, whole } from "../parts.js";
+import { Choose, Failure, Figure, Name, Needs, Notice, Table, number, share, useAnswer, whole } from "../parts.js";
 import { html, useEffect, useRef, useState } from "../vendor/vendor.js";
 import { findUsers } from "./try.js";
 
 const AT_ONCE = 1000;
 const MOST = 10_000; // items that the map loads, at most
+const MOST_ROWS = 200; // of the table of items
 const SHADES = 24; // colours on the map: dots of one colour are drawn in one go
 const SIZES = [2.5, 9]; // radius of the surest and of the least sure item, in pixels
 
@@ -72,7 +73,12 @@ function Shown({ answer }) {
     ${items.length < answer.total && html`<p class="about">${whole(items.length)} of ${whole(answer.total)} items.</p>`}
     <${Figure} id="items-map" title="Map of items" about=${about} columns=${columns} rows=${rows}>
       <${Scatter} items=${items} flat=${explained === null} />
-    </${Figure}>`;
+    </${Figure}>
+    <section class="card" aria-label="All items">
+      <h2>All items</h2>
+      <${Table} caption="Items, those with the best expectation first" hidden=${true} columns=${columns.slice(0, 7)} rows=${[...rows].sort((a, b) => b[3] - a[3]).slice(0, MOST_ROWS)} />
+      ${rows.length > MOST_ROWS && html`<p class="about">The best ${MOST_ROWS}; search for others, or take the files above.</p>`}
+    </section>`;
 }
 
 const mix = (from, to, part) => from.map((value, at) => Math.round(value + (to[at] - value) * part));
@@ -90,11 +96,8 @@ function shades() {
 
 /** Where each item stands, how large and in which shade; in arrays, so that thousands can be drawn in one frame. */
 export function layout(items, flat) {
-  const [low, high] = scale.value;
-  const most = Math.max(1e-12, ...items.map((one) => one.bonus ?? 0));
-  const means = items.map((one) => one.mean);
-  const bounds = [Math.min(...means), Math.max(...means)];
-  const [from, to] = bounds[0] >= low && bounds[1] <= high && bounds[1] - bounds[0] > 0.2 * (high - low) ? [low, high] : bounds;
+  const most = items.reduce((largest, one) => Math.max(largest, one.bonus ?? 0), 1e-12);
+  const [from, to] = items.reduce(([low, high], one) => [Math.min(low, one.mean), Math.max(high, one.mean)], [Infinity, -Infinity]);
   return items.map((one) => ({
     item: one,
     x: flat ? Math.log10(1 + one.ratings) : one.x,

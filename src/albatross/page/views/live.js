@@ -95,9 +95,36 @@ function Watch() {
     </section>`;
 }
 
+const POINTS = 64; // of a curve, about: more would show the luck of single ratings
+
+/** The series over fewer, larger groups: means weighted by ratings, and the standard error of a mean from those of its parts. */
+export function merged(series) {
+  const size = Math.max(1, Math.ceil(series.ratings.length / POINTS));
+  const told = { ratings: [], reward: [], reward_error: [], calibration: [], optimism: [] };
+  for (let from = 0; from < series.ratings.length; from += size) {
+    const rows = Array.from({ length: Math.min(size, series.ratings.length - from) }, (_, at) => from + at);
+    const mean = (name) => {
+      const known = rows.filter((row) => series[name][row] !== null);
+      const total = known.reduce((sum, row) => sum + series.ratings[row], 0);
+      return total === 0 ? null : known.reduce((sum, row) => sum + series[name][row] * series.ratings[row], 0) / total;
+    };
+    const count = rows.reduce((sum, row) => sum + series.ratings[row], 0);
+    const reward = mean("reward");
+    // within the parts, from their standard errors, and between them, from their means
+    const squares = rows.reduce((sum, row) => sum + series.ratings[row] * ((series.ratings[row] - 1) * (series.reward_error[row] ?? 0) ** 2 + (series.reward[row] - reward) ** 2), 0);
+    told.ratings.push(count);
+    told.reward.push(reward);
+    told.reward_error.push(count < 2 ? null : Math.sqrt(squares / (count * (count - 1))));
+    told.calibration.push(mean("calibration"));
+    told.optimism.push(mean("optimism"));
+  }
+  return told;
+}
+
 /** Ratings up to the end of each group: what the curves are drawn over. */
-export function Histories({ series }) {
-  if (series === null) return null;
+export function Histories({ series: given }) {
+  if (given === null) return null;
+  const series = merged(given);
   let done = 0;
   const x = series.ratings.map((count) => (done += count));
   const { reward, reward_error: error, calibration, optimism } = series;

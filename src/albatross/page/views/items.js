@@ -62,7 +62,7 @@ function Shown({ answer }) {
     { name: "item", title: "item", text: true, show: (value) => html`<${Name} of=${value} />` },
     { name: "ratings", title: "ratings", show: whole }, { name: "rating", title: "mean rating" },
     { name: "mean", title: "expected" }, { name: "bonus", title: "bonus" }, { name: "shown", title: "shown", show: whole },
-    { name: "retired", title: "", text: true, show: (value) => (value ? html`<span class="chip">retired</span>` : "") },
+    { name: "retired", title: "retired", text: true, show: (value) => (value ? "yes" : "") },
     { name: "x", title: "x" }, { name: "y", title: "y" },
   ];
   const rows = items.map((one) => [one.item, one.ratings, one.rating, one.mean, one.bonus, one.shown, one.retired, one.x, one.y]);

@@ -123,7 +123,7 @@ function Item({ decision, shown, reason, now, range, onRated }) {
   const current = now ?? shown;
   return html`<li class="card" data-testid="try-item">
     <div class="row">
-      <h3><${Name} of=${shown.item} /></h3>
+      <h2><${Name} of=${shown.item} /></h2>
       ${reason?.explored && html`<span class="chip">explored by chance</span>`}
     </div>
     <${Bar} mean=${current.mean} score=${current.score} range=${range} before=${now ? shown.score : null} rating=${given} />

@@ -58,6 +58,10 @@ def test_why_a_decision_was_made(tab: Any, learned: Live) -> None:
     assert told["items"][0]["item"] in page.get_by_test_id("why-item").first.inner_text()
     assert len(told["close"]) == 5
     assert all(one["item"] in page.get_by_test_id("why-close").inner_text() for one in told["close"])
+    reasons = told["items"][0]["because"]
+    total = reasons["base"] + sum(one["part"] for one in reasons["ratings"]) + reasons["others"]
+    assert total == pytest.approx(reasons["mean"])
+    assert f"= mean {reasons['mean']:.2f}" in page.get_by_test_id("why-because").first.inner_text()
 
 
 def test_a_decision_that_is_none_is_refused_in_words(tab: Any) -> None:

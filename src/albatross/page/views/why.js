@@ -66,5 +66,24 @@ function Explained({ id }) {
         <h3>What else was close</h3>
         <p class="about">${answer.close_seq === answer.model_seq ? "By the model of the decision." : `The decision was not asked to explain itself: by the model at event ${whole(answer.close_seq)}.`}</p>
         <ol class="ranked" data-testid="why-close">${answer.close.map((one) => html`<li key=${one.item}><${Name} of=${one.item} /><${Bar} ...${one} range=${range} /><span class="number">${number(one.score)}</span></li>`)}</ol>`}
-    </${Figure}>`;
+    </${Figure}>
+    ${answer.items.map((one) => one.because && html`<${Reasons} key=${one.item} item=${one.item} because=${one.because} />`)}
+    ${answer.items.every((one) => one.because === null) && html`<section class="card" data-testid="why-because" aria-label="Because"><h2>Because</h2>
+      <p class="about">Nothing can be told: the user has rated nothing, or this policy's mean is not a sum over the user's ratings.</p></section>`}`;
+}
+
+/** The user's own ratings that speak for and against the item: with what is expected without them, they sum to the mean. */
+function Reasons({ item, because }) {
+  const parts = [...because.ratings.map((one) => [one.item, one.rating, one.part]), ...(because.others === 0 ? [] : [["all others", null, because.others]])];
+  const most = Math.max(1e-12, ...parts.map(([, , part]) => Math.abs(part)));
+  return html`<${Figure} id="why-because" title=${`Because: ${item}`} about=${`Expected now: ${number(because.mean)}. Without this user's ratings it would be ${number(because.base)}; each of them adds its part.`}
+    columns=${[{ name: "item", title: "rated", text: true, show: (value) => html`<${Name} of=${value} />` }, { name: "rating", title: "rating" }, { name: "part", title: "adds", show: (value) => number(value, 4) }]}
+    rows=${[["(without their ratings)", null, because.base], ...parts]}>
+    <ol class="parts">${parts.map(([name, rating, part]) => html`<li key=${name}>
+      <span><${Name} of=${name} />${rating !== null && html`<small> rated ${number(rating, Number.isInteger(rating) ? 0 : 2)}</small>`}</span>
+      <span class="part" role="img" aria-label=${`${part < 0 ? "against" : "for"}: ${signed(part)}`}><i class=${part < 0 ? "against" : "for"} style=${{ width: `${(50 * Math.abs(part)) / most}%` }}></i></span>
+      <span class="number">${part > -0.005 && part < 0.005 ? number(part, 4) : signed(part)}</span>
+    </li>`)}</ol>
+    <p class="sum" data-testid="why-sum"><strong>${number(because.base)}</strong> ${because.mean < because.base ? "−" : "+"} <strong>${number(Math.abs(because.mean - because.base))}</strong> = mean <strong>${number(because.mean)}</strong></p>
+  </${Figure}>`;
 }

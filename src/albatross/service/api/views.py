@@ -101,6 +101,27 @@ class EventList(Answer, frozen=True):
     """The head of the log."""
 
 
+class Reason(Answer, frozen=True):
+    """A rating of the user's own, and what it adds to the mean."""
+
+    item: str
+    rating: float | None
+    """The mean, where there are several; none where it is not among the latest 200 of the user."""
+    part: float
+
+
+class Because(Answer, frozen=True):
+    """Why the mean of an item is what it is now: base + the parts of all ratings of the user = mean."""
+
+    mean: float
+    base: float
+    """What is expected without this user's ratings."""
+    ratings: list[Reason]
+    """Those that count most, for or against, the largest first."""
+    others: float
+    """The parts of all others together."""
+
+
 class DecidedItem(Answer, frozen=True):
     """One item of a decision, and what came of it."""
 
@@ -117,6 +138,8 @@ class DecidedItem(Answer, frozen=True):
     rated_seq: int | None
     item_ratings: int
     """How many ratings the item has now, by anybody."""
+    because: Because | None
+    """By the present model. None where the policy's mean is not linear in ratings, for a stranger, and beyond the tenth item."""
 
 
 class DecisionView(Answer, frozen=True):

@@ -6,12 +6,24 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from albatross.core.beliefs import parts_of_mean
 from albatross.core.streams import stream
 from albatross.service.api.answers import HistoryEntry, ShownItem, UserView
 from albatross.service.api.errors import NoEligibleCandidate, UnknownDecision, UnknownUser
 from albatross.service.api.requests import ListEvents, ListItems, ListUsers, Recommend, ViewDecision, ViewUser
 from albatross.service.api.values import MOST_LISTED, MOST_SEARCHED, MOST_SHOWN, MOST_VIEWED, check_count, check_id
-from albatross.service.api.views import DecidedItem, DecisionView, EventList, ItemList, ListedItem, ListedUser, LoggedEvent, UserList
+from albatross.service.api.views import (
+    Because,
+    DecidedItem,
+    DecisionView,
+    EventList,
+    ItemList,
+    ListedItem,
+    ListedUser,
+    LoggedEvent,
+    Reason,
+    UserList,
+)
 from albatross.service.engine.answering import decision_name, explanation_of
 from albatross.service.engine.deciding import best_of, choose_counting, eligible, shown_items, view_user
 from albatross.service.engine.ledger import latest_of
@@ -20,6 +32,13 @@ from albatross.service.engine.overlay import Overlay
 from albatross.service.engine.series import BOUNDLESS
 from albatross.service.storage.events import Decided, Event, Forget, Genesis, Item, Placed, Rated, Retire, answer_handle, decode
 from albatross.service.storage.store import ReadableLog
+
+MOST_EXPLAINED = 10
+"""Items of a decision whose mean is taken apart, at most."""
+MOST_REASONS = 12
+"""Ratings that are told of each, at most."""
+MOST_READ = 200
+"""Ratings of a user that are read for that, at most: the latest."""
 
 
 def find_decision(log: ReadableLog, genesis: Genesis, decision_id: str) -> tuple[int, Decided]:
@@ -162,6 +181,7 @@ def read_decision(model: Model, log: ReadableLog, request: ViewDecision) -> Deci
         close, close_seq = shown_items(event.reasons.close[: request.n]), event.model_seq
     else:
         close, close_seq = _close_now(model, event, request.n), model.seq
+    given = _ratings_by_item(model, log, event.user)
     return DecisionView(
         decision_id=request.decision_id,
         seq=seq,
@@ -172,14 +192,16 @@ def read_decision(model: Model, log: ReadableLog, request: ViewDecision) -> Deci
         user_ratings=event.user_ratings,
         candidates=None if event.candidates is None else len(event.candidates),
         exclude_seen=event.exclude_seen,
-        items=[_decided(model, log, seq, rank, placed) for rank, placed in enumerate(event.items, start=1)],
+        items=[_decided(model, log, event, seq, rank, placed, given) for rank, placed in enumerate(event.items, start=1)],
         close=close,
         close_seq=close_seq,
         explanation=None if event.reasons is None else explanation_of(event.reasons),
     )
 
 
-def _decided(model: Model, log: ReadableLog, seq: int, rank: int, placed: Placed) -> DecidedItem:
+def _decided(
+    model: Model, log: ReadableLog, event: Decided, seq: int, rank: int, placed: Placed, given: dict[str, list[float]]
+) -> DecidedItem:
     found = log.find(answer_handle(seq, placed.item))
     body = None if found is None else log.body(found.seq)
     rated = None if body is None else decode(body)
@@ -194,7 +216,34 @@ def _decided(model: Model, log: ReadableLog, seq: int, rank: int, placed: Placed
         rating=rated.rating if isinstance(rated, Rated) else None,
         rated_seq=found.seq if found is not None and isinstance(rated, Rated) else None,
         item_ratings=int(model.ledger.item_ratings[model.items.numbers[placed.item]]),
+        because=because(model, given, event.user, placed.item) if rank <= MOST_EXPLAINED else None,
     )
+
+
+def because(model: Model, given: dict[str, list[float]], user: str, item: str) -> Because | None:
+    """What the user's own ratings add to the mean of an item, by the present model."""
+    row, number = model.users.numbers.get(user), model.items.numbers[item]
+    found = None if row is None else parts_of_mean(model.agent, row, number)
+    if row is None or found is None or not found.items.size:
+        return None
+    choose_counting(model.agent, row, np.array([number], np.int32), NONE, stream(model.genesis.seed, "viewing"))
+    mean, total = float(model.agent.slate.means[0]), float(found.parts.sum())
+    largest = np.argsort(-np.abs(found.parts), kind="stable")[:MOST_REASONS]
+    named = [(model.items.names[found.items[at]], float(found.parts[at])) for at in largest]
+    reasons = [Reason(name, sum(given[name]) / len(given[name]) if name in given else None, part) for name, part in named]
+    return Because(mean, mean - total, reasons, total - sum(reason.part for reason in reasons))
+
+
+def _ratings_by_item(model: Model, log: ReadableLog, user: str) -> dict[str, list[float]]:
+    """The latest ratings of a user, by item."""
+    given: dict[str, list[float]] = {}
+    row = model.users.numbers.get(user)
+    for seq in [] if row is None else latest_of(model.ledger, row, MOST_READ):
+        body = log.body(seq)
+        event = None if body is None else decode(body)
+        if isinstance(event, Rated):
+            given.setdefault(event.item, []).append(event.rating)
+    return given
 
 
 def _close_now(model: Model, event: Decided, n: int) -> list[ShownItem]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from albatross.core.agent import Agent
-from albatross.core.beliefs import belief_about, choose_supposing, widths_of
+from albatross.core.beliefs import belief_about, choose_supposing, parts_of_mean, widths_of
 from albatross.core.policy import Policy
 from albatross.core.streams import stream
 from albatross.environments.synthetic import Gaussian
@@ -97,3 +97,44 @@ def test_a_policy_that_says_nothing_of_itself_is_not_asked() -> None:
     agent = experienced(ItemMean())
     assert belief_about(agent, USER) is None
     assert widths_of(agent, USER, 0) is None
+
+
+@pytest.mark.parametrize("policy", [ALB(), MeanField(), MeanField(memory=False)], ids=["alb", "mean-field", "without memory"])
+def test_what_ratings_add_sums_to_the_mean(policy: Policy) -> None:
+    """With what is expected of a stranger, but for the share of the mean that memory of the pair itself takes."""
+    agent = experienced(policy, 100)
+    agent.grow(agent.n_users + 1, agent.n_items)
+    stranger = {choice.item: choice.mean for choice in agent.recommend(agent.n_users - 1, agent.n_items)}
+    unrated = 0
+    for choice in agent.recommend(USER, agent.n_items):
+        found = parts_of_mean(agent, USER, choice.item)
+        assert found is not None
+        if choice.item not in found.items:
+            unrated += 1
+            assert found.parts.sum() + stranger[choice.item] == pytest.approx(choice.mean)
+        elif isinstance(policy, ALB):
+            assert found.parts.sum() == pytest.approx(choice.mean)
+    assert unrated > 0
+
+
+@pytest.mark.parametrize("policy", [ALB(), MeanField()], ids=["alb", "mean-field"])
+def test_a_part_is_linear_in_its_rating(policy: Policy) -> None:
+    """With the ratings of one item 1 higher, the mean moves by what its part moves, and the other parts stay."""
+    agent = experienced(policy, 100)
+    before = parts_of_mean(agent, USER, 0)
+    assert before is not None
+    entry = int(agent.state.pairs.first[USER])
+    item, plays = int(agent.state.pairs.items[entry]), int(agent.state.pairs.plays[entry])
+    mean = {choice.item: choice.mean for choice in agent.recommend(USER, agent.n_items)}[0]
+    agent.state.pairs.totals[entry] += plays  # as if each of these ratings had been 1 higher
+    agent = agent.apart()
+    after = parts_of_mean(agent, USER, 0)
+    moved = {choice.item: choice.mean for choice in agent.recommend(USER, agent.n_items)}[0] - mean
+    assert after is not None
+    changed = after.parts - before.parts
+    assert moved == pytest.approx(changed.sum())
+    assert changed[after.items.tolist().index(item)] == pytest.approx(changed.sum())
+
+
+def test_a_policy_that_does_not_say_gives_no_parts() -> None:
+    assert parts_of_mean(experienced(ItemMean(), 10), USER, 0) is None

@@ -60,7 +60,7 @@ def answer_to(request: Request[Any]) -> Answer:
     if isinstance(request, FeedbackBatch):
         return BatchAccepted([Accepted(1, True, False, 1) for _ in request.events])
     if isinstance(request, AskSeries):
-        return Series(1, [], [], [], [])
+        return Series(1, [], [], [], [], [])
     answer: Answer = BY_REQUEST[type(request)].answered
     return answer
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from albatross.checks.contract import _experienced
 from albatross.core.agent import Agent
-from albatross.core.beliefs import belief_about, choose_supposing, widths_of
+from albatross.core.beliefs import belief_about, choose_supposing, parts_of_mean, widths_of
 from albatross.core.policy import Policy
 from albatross.core.streams import stream
 from albatross.kernels.compiling import program
@@ -27,6 +27,7 @@ def beliefs_change_nothing(policy: Policy) -> None:
     before = agent.state_id
     belief_about(agent, USER)
     widths_of(agent, USER, ITEM)
+    parts_of_mean(agent, USER, ITEM)
     if offers(agent.state, suppose):
         _supposed(agent, [ITEM], [4.0])
     assert agent.state_id == before, "an optional operation changed what was learned"

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from albatross.cli.folder import meet, opened_log, watched
+from albatross.service.engine.verifying import verify
 from albatross.service.storage.backup import copy_folder
-from albatross.service.tools.verify import verify
 
 
 def backup(folder: Path, target: Path, *, policy: str | None = None) -> None:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from albatross.cli.folder import meet, opened_log, watched
 from albatross.core.errors import InvalidInput
-from albatross.service.tools.verify import redecide
-from albatross.service.tools.verify import verify as verify_log
+from albatross.service.engine.verifying import redecide
+from albatross.service.engine.verifying import verify as verify_log
 
 
 def verify(folder: Path, *, decisions: bool = False, policy: str | None = None) -> None:

@@ -1,5 +1,6 @@
 """A policy that remembers: policy, state and random streams."""
 
+import copy
 import json
 import math
 import os
@@ -17,7 +18,7 @@ from albatross.core.errors import InvalidInput, check_whole
 from albatross.core.files import whole_file
 from albatross.core.memory import check_sizes
 from albatross.core.policy import Policy
-from albatross.core.state import copied_into, flatten, identity, reserve, restored
+from albatross.core.state import copied, copied_into, flatten, identity, reserve, restored
 from albatross.core.streams import stream
 from albatross.kernels.compiling import program
 from albatross.kernels.operations import ALL_ITEMS, Items, Slate, select, update
@@ -133,6 +134,14 @@ class Agent:
         state = copied_into(self._blank_state(n_users, n_items), self.state)
         self._shape(n_users, n_items)
         self.state = state
+
+    def apart(self) -> Self:
+        """An agent with the same beliefs that shares nothing with this one: what it learns, this one does not."""
+        other = copy.copy(self)
+        other.exploring, other.learning = copy.deepcopy((self.exploring, self.learning))
+        other.state = copied(self.state)
+        other._shape(self.n_users, self.n_items)
+        return other
 
     @property
     def state_id(self) -> str:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from albatross.core.agent import Agent
 from albatross.kernels.compiling import program
-from albatross.kernels.operations import Belief, Items, Slate, believe, offers, suppose, width
+from albatross.kernels.operations import Belief, Items, Slate, attribute, believe, offers, suppose, width
 
 USUAL_LENGTH = 8
 """Room for a belief when its length is not known yet."""
@@ -41,6 +41,38 @@ def describe_user(state: Any, settings: Any, scratch: Any, user: int, belief: Be
 
 def measure_width(state: Any, settings: Any, scratch: Any, user: int, item: int, more: int) -> float:
     return width(state, settings, scratch, user, item, more)
+
+
+def divide_mean(state: Any, settings: Any, scratch: Any, user: int, item: int, items: Items, parts: NDArray[np.float64]) -> int:
+    return attribute(state, settings, scratch, user, item, items, parts)
+
+
+class Parts(NamedTuple):
+    """What each item a user has rated adds to the expected reward of another."""
+
+    items: Items
+    parts: NDArray[np.float64]
+
+
+def parts_of_mean(agent: Agent, user: int, item: int) -> Parts | None:
+    """What the user's own ratings add to the expected reward of an item; none where the policy does not say.
+
+    >>> from albatross.policies.alb import ALB
+    >>> agent = Agent(ALB(rank=2), n_users=3, n_items=4)
+    >>> agent.replay([0, 0], [1, 2], [4.0, 2.0])
+    >>> parts = parts_of_mean(agent, user=0, item=3)
+    >>> parts.items.tolist(), bool(np.isclose(parts.parts.sum(), agent.select(0, [3]).mean))
+    ([1, 2], True)
+    """
+    if not offers(agent.state, attribute):
+        return None
+    entry, room = program(divide_mean, type(agent.state)), USUAL_LENGTH
+    while True:
+        found = Parts(np.zeros(room, np.int32), np.zeros(room))
+        needed = entry(agent.state, agent.settings, agent.scratch, user, item, *found)
+        if needed <= room:
+            return Parts(found.items[:needed], found.parts[:needed])
+        room = needed
 
 
 def belief_about(agent: Agent, user: int) -> Belief | None:

@@ -59,6 +59,12 @@ def identity(state: tuple[Any, ...]) -> str:
     return digest.hexdigest()
 
 
+def copied(state: State) -> State:
+    """The same values in arrays of their own."""
+    parts = (copied(value) if isinstance(value, tuple) else value.copy(order="K") for value in state)
+    return type(state)(*parts)
+
+
 def reserve(state: State, n_more: int) -> State:
     """The state with room for at least `n_more` further pairs. Grows by two fifths at least, so that the copying stays cheap."""
 

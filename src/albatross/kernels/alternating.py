@@ -30,7 +30,7 @@ from albatross.kernels.linear import (
     unpack,
 )
 from albatross.kernels.operations import Belief, Items, Slate
-from albatross.kernels.pairs import NOTHING, remember
+from albatross.kernels.pairs import NOTHING, count_pairs, remember
 from albatross.kernels.scoring import best_position, optimistic_scores, scoring_block
 
 REBUILD_INTERVAL = 4096
@@ -108,6 +108,30 @@ def place_user(state: Any, settings: Any, scratch: Ellipsoid, user: int) -> None
     scratch.radius[0] = settings.noise * width + math.sqrt(settings.user_ridge) * settings.norm_bound
     scratch.current[0] = user
     scratch.current[1] = state.updates[0]
+
+
+@kernel
+def attribute_mean(state: Any, settings: Any, scratch: Ellipsoid, user: int, item: int, items: Items, parts: Vector) -> int:
+    """What each item the user has rated adds to ⟨μ, x⟩: with μ = V⁻¹ Σ y_j x_j, that is y_j ⟨x_j, V⁻¹ x⟩."""
+    pairs = state.pairs
+    count = count_pairs(pairs, user)
+    if parts.size < count:
+        return count
+    scratch.current[0] = -1  # so that the factor is certainly that of V
+    place_user(state, settings, scratch, user)
+    solved = scratch.change
+    for a in range(solved.size):
+        solved[a] = state.item_factors[item, a]
+    solve_lower(scratch.factor, solved, solved)
+    solve_upper(scratch.factor, solved, solved)
+    entry = pairs.first[user]
+    for position in range(count):
+        other, part = pairs.items[entry], 0.0
+        for a in range(solved.size):
+            part += solved[a] * state.item_factors[other, a]
+        items[position], parts[position] = other, pairs.totals[entry] * part
+        entry = pairs.following[entry]
+    return count
 
 
 @kernel

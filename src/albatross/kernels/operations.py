@@ -94,6 +94,15 @@ def width(state: Any, settings: Any, scratch: Any, user: int, item: int, more: i
     return _implementations[width][type(state)](state, settings, scratch, user, item, more)  # type: ignore[no-any-return]
 
 
+def attribute(state: Any, settings: Any, scratch: Any, user: int, item: int, items: Items, parts: NDArray[np.float64]) -> int:
+    """Say what each item the user has rated adds to the expected reward of an item; returns how many there are.
+
+    For policies whose mean is linear in the user's ratings. Mean less the sum of all parts is what is expected without them.
+    Fills only what has room for all.
+    """
+    return _implementations[attribute][type(state)](state, settings, scratch, user, item, items, parts)  # type: ignore[no-any-return]
+
+
 def offers(state: Any, operation: Callable[..., Any]) -> bool:
     """Whether the policy of this state implements an optional operation."""
     return type(state) in _implementations[operation]
@@ -123,5 +132,5 @@ def _declare(operation: Callable[..., Any]) -> None:
         return _implementations[operation].get(getattr(state, "instance_class", type(None)))
 
 
-for _operation in (select, update, suppose, believe, width):
+for _operation in (select, update, suppose, believe, width, attribute):
     _declare(_operation)

@@ -13,6 +13,7 @@ from albatross.core.streams import Streams
 from albatross.kernels.alternating import (
     Ellipsoid,
     add_rating,
+    attribute_mean,
     describe_user,
     most_promising,
     move_user,
@@ -22,7 +23,7 @@ from albatross.kernels.alternating import (
     width_of,
 )
 from albatross.kernels.linear import Matrix, Vector, packed_size
-from albatross.kernels.operations import Belief, Items, Slate, believe, implements, select, suppose, update, width
+from albatross.kernels.operations import Belief, Items, Slate, attribute, believe, implements, select, suppose, update, width
 from albatross.kernels.pairs import Pairs, no_pairs
 
 
@@ -161,3 +162,8 @@ def belief_about_user(state: State, settings: Settings, scratch: Ellipsoid, user
 def width_of_item(state: State, settings: Settings, scratch: Ellipsoid, user: int, item: int, more: int) -> float:
     place_user(state, settings, scratch, user)
     return width_of(state, scratch, item, more)
+
+
+@implements(attribute, State)
+def parts_of_mean(state: State, settings: Settings, scratch: Ellipsoid, user: int, item: int, items: Items, parts: Vector) -> int:
+    return attribute_mean(state, settings, scratch, user, item, items, parts)

@@ -15,7 +15,7 @@ from albatross.kernels.compiling import kernel
 from albatross.kernels.counting import any_best
 from albatross.kernels.gittins import LOOKS, bonus, worth, worth_of
 from albatross.kernels.lanes import LANES
-from albatross.kernels.linear import Matrix, Vector, gram_of_columns, packed_size
+from albatross.kernels.linear import Matrix, Vector, gram_of_columns, packed_size, solve_lower, solve_upper
 from albatross.kernels.mean_field import (
     Room,
     add_rating,
@@ -29,8 +29,8 @@ from albatross.kernels.mean_field import (
     refresh,
 )
 from albatross.kernels.moments import add_moments, certain, expected_mean, fit, no_regression, partner_weights, row_start, whitened_square
-from albatross.kernels.operations import Belief, Items, Slate, believe, implements, select, suppose, update, width
-from albatross.kernels.pairs import NOTHING, Pairs, find_pair, no_pairs
+from albatross.kernels.operations import Belief, Items, Slate, attribute, believe, implements, select, suppose, update, width
+from albatross.kernels.pairs import NOTHING, Pairs, count_pairs, find_pair, no_pairs
 from albatross.kernels.population import COUNTS, FIGURES, count_rating, learn_population, newcomer_offset
 from albatross.kernels.scoring import project_lanes, score_lanes
 
@@ -191,6 +191,13 @@ class State(NamedTuple):
     counts: NDArray[np.record]
     """One record each; what their fields are stands in `albatross.kernels.population`."""
     pairs: Pairs
+
+    @property
+    def item_factors(self) -> Matrix:
+        """The mean of each item's vector."""
+        rank = self.item_variance.size - 1
+        start = rank * (rank + 1) // 2
+        return self.item_moments[:, start : start + rank]
 
 
 class Scratch(NamedTuple):
@@ -481,6 +488,38 @@ def choose_supposing(
             mean = slate.means[position]
             slate.scores[position] = mean + bonus((1.0 - own) * scratch.widths[position], top - mean)
     return any_best(slate.scores, n_candidates, random)
+
+
+@implements(attribute, State)
+def parts_of_mean(state: State, settings: Settings, scratch: Scratch, user: int, item: int, items: Items, parts: Vector) -> int:
+    """By ⟨z, m⟩, m = G⁻¹ Σ w (E[x] (y − g) − E[x o]), z the regressors of the item; and by memory, where the pair itself was rated."""
+    pairs, figures = state.pairs, state.figures[0]
+    count = count_pairs(pairs, user)
+    if parts.size < count:
+        return count
+    work, moments = scratch.room.work, scratch.stranger
+    size = work.mean.size
+    one, last = row_start(size - 1), row_start(size)
+    place_user(state, scratch.room, user)
+    describe_item(state, item, moments)
+    solved = work.rights  # the right-hand side has done its work
+    for a in range(size):
+        solved[a] = moments[one + a]
+    solve_lower(work.factor, solved, solved)
+    solve_upper(work.factor, solved, solved)
+    pair = find_pair(pairs, user, item)
+    own = 0.0 if pair == NOTHING else settings.memory * part_of_pair(figures.memory, pairs.plays[pair])
+    entry = pairs.first[user]
+    for position in range(count):
+        other, plays = pairs.items[entry], pairs.plays[entry]
+        weight, average, part = pair_weight(figures.share, plays), pairs.totals[entry] / plays, 0.0
+        for a in range(size):
+            right = (average - figures.origin) * state.item_moments[other, one + a] - state.item_moments[other, last + a]
+            part += solved[a] * weight * right
+        items[position] = other
+        parts[position] = (1.0 - own) * part + (own * average if other == item else 0.0)
+        entry = pairs.following[entry]
+    return count
 
 
 @implements(believe, State)

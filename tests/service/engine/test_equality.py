@@ -19,9 +19,9 @@ from albatross.service.api.errors import UnknownDecision, UnknownItem
 from albatross.service.api.requests import AskVersion, Feedback, FeedbackBatch, ForgetUser, Recommend, TakeSnapshot, UpsertItem
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.options import Options
+from albatross.service.engine.verifying import redecide
 from albatross.service.storage import snapshots
 from albatross.service.storage.reading import decoded
-from albatross.service.tools.verify import redecide
 
 import zoo
 

@@ -89,7 +89,7 @@ def test_each_key_opens_its_scope_and_no_other(locked: Locked, route: Route) -> 
 
 
 def test_what_needs_no_key_is_known() -> None:
-    assert {route.path for route in ROUTES if route.scope is None} == {"/healthz", "/readyz", "/schema"}
+    assert {route.path for route in ROUTES if route.scope is None} == {"/", "/healthz", "/readyz", "/schema", "/v1/access"}
 
 
 @pytest.mark.parametrize(

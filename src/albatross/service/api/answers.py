@@ -60,6 +60,8 @@ class Explanation(Answer, frozen=True):
     items: list[ItemExplanation]
     ellipsoid: ConfidenceRegion | None
     """None where the policy does not say what it believes of a user."""
+    close: list[ShownItem] = []
+    """The items with the next best scores, which were not shown."""
 
 
 class Decision(Answer, frozen=True):
@@ -124,6 +126,19 @@ class ItemAccepted(Answer, frozen=True):
     model_seq: int
 
 
+class HistoryEntry(Answer, frozen=True):
+    """One rating of a user."""
+
+    seq: int
+    at: float
+    item: str
+    rating: float
+    decision_id: str | None
+    mean: float | None
+    score: float | None
+    """What the decision had said of the item, where there was one."""
+
+
 class UserView(Answer, frozen=True):
     user: str
     ratings: int
@@ -134,6 +149,8 @@ class UserView(Answer, frozen=True):
     top: list[ShownItem]
     """The items with the best scores. Their propensity is none: nothing was drawn."""
     model_seq: int
+    history: list[HistoryEntry] = []
+    """The latest ratings, the latest first; as many as were asked for."""
 
 
 class Forgotten(Answer, frozen=True):
@@ -175,6 +192,8 @@ class Series(Answer, frozen=True):
     ratings: list[int]
     reward: list[float | None]
     """Mean rating."""
+    reward_error: list[float | None]
+    """Its standard error, from the spread of the ratings in the group; none for fewer than two."""
     calibration: list[float | None]
     """Of the ratings of decisions, the share inside mean ± bonus."""
     optimism: list[float | None]

@@ -17,7 +17,8 @@ from albatross.service.api.answers import (
     UserView,
     Version,
 )
-from albatross.service.api.values import MOST_SHOWN, MOST_VIEWED, Candidates, Id, Ids, Seen
+from albatross.service.api.values import MOST_LISTED, MOST_SHOWN, MOST_VIEWED, Candidates, Id, Ids, Listed, Position, Seen
+from albatross.service.api.views import DecisionView, Disk, EventList, ItemList, PastView, UserList, VerifyReport, WhatIf
 
 A = TypeVar("A", bound=Answer, covariant=True)
 
@@ -82,6 +83,8 @@ class ViewUser(Request[UserView], frozen=True):
     user: Id
     n: Annotated[int, Meta(ge=0, le=MOST_VIEWED)] = 10
     """How many of the items with the best scores to tell."""
+    history: Annotated[int, Meta(ge=0, le=MOST_LISTED)] = 0
+    """How many of their latest ratings to tell."""
 
 
 class ForgetUser(Request[Forgotten], frozen=True):
@@ -97,6 +100,10 @@ class AskVersion(Request[Version], frozen=True):
     """The state id reads the whole model. cheap: of a large model, that of the last snapshot."""
 
 
+class AskDisk(Request[Disk], frozen=True):
+    """What the folder takes on disk, and which snapshot is the newest."""
+
+
 class AskSeries(Request[Series], frozen=True):
     """How it went so far."""
 
@@ -107,6 +114,65 @@ class TakeSnapshot(Request[SnapshotTaken], frozen=True):
 
 class TakeBackup(Request[BackupTaken], frozen=True):
     """Copy the whole folder, while it serves, to a new folder below `backups`."""
+
+
+class ListUsers(Request[UserList], frozen=True):
+    """Users who have rated something, in the order in which they came."""
+
+    n: Listed = 100
+    after: Position = 0
+    """How many to pass over: what the answer before called `next`."""
+    search: Id | None = None
+    """Only those whose id contains this, in capitals or not."""
+
+
+class ListItems(Request[ItemList], frozen=True):
+    """Items, in the order in which they came, retired ones included."""
+
+    n: Listed = 100
+    after: Position = 0
+    """How many to pass over: what the answer before called `next`."""
+    search: Id | None = None
+    """Only those whose id contains this, in capitals or not."""
+    user: Id | None = None
+    """For whom to tell mean and bonus; none: for a stranger."""
+
+
+class ListEvents(Request[EventList], frozen=True):
+    """What stands in the log, the newest first."""
+
+    n: Listed = 20
+    before: Position | None = None
+    """Only events before this one; none: from the head of the log."""
+
+
+class ViewDecision(Request[DecisionView], frozen=True):
+    """A decision, what else was close, and what came of it."""
+
+    decision_id: Id
+    n: Annotated[int, Meta(ge=0, le=MOST_SHOWN)] = 5
+    """How many items that were close to tell, at most."""
+
+
+class Suppose(Request[WhatIf], frozen=True):
+    """What a user would be shown after one more rating. Nothing is learned and nothing is written."""
+
+    user: Id
+    item: Id
+    rating: float
+    n: Annotated[int, Meta(ge=1, le=MOST_SHOWN)] = 10
+
+
+class LookBack(Request[PastView], frozen=True):
+    """The model as it was at an event, rebuilt from the log beside the one that serves."""
+
+    seq: Annotated[int, Meta(ge=1, le=2**53 - 1)]
+    user: Id | None = None
+    n: Annotated[int, Meta(ge=0, le=MOST_SHOWN)] = 10
+
+
+class Verify(Request[VerifyReport], frozen=True):
+    """Rebuild the model from the log alone, beside the one that serves, and compare."""
 
 
 def answer_of(request: type[Request[Answer]]) -> type[Answer]:

@@ -8,43 +8,52 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from albatross.service.api import examples
 from albatross.service.api.answers import (
     Accepted,
     Alive,
     Answer,
     BackupTaken,
-    ConfidenceRegion,
     Decision,
     Forgotten,
     ItemAccepted,
     LineAnswer,
     Readiness,
     Series,
-    ShownItem,
     SnapshotTaken,
     UserView,
     Version,
 )
 from albatross.service.api.requests import (
+    AskDisk,
     AskSeries,
     AskVersion,
     Feedback,
     ForgetUser,
+    ListEvents,
+    ListItems,
+    ListUsers,
+    LookBack,
     Recommend,
     Request,
     RestoreItem,
     RetireItem,
+    Suppose,
     TakeBackup,
     TakeSnapshot,
     UpsertItem,
+    Verify,
+    ViewDecision,
     ViewUser,
 )
+from albatross.service.api.views import Access, DecisionView, Disk, EventList, ItemList, PastView, UserList, VerifyReport, WhatIf
 
 Scope = Literal["recommend", "feedback", "read", "admin"]
 """What a key may allow: ask for items, send ratings, read the model and its metrics, change the catalogue and the folder."""
 
-JSON, NDJSON, EVENTS, TEXT = "application/json", "application/x-ndjson", "text/event-stream", "text/plain"
+JSON, NDJSON, EVENTS, TEXT, HTML = "application/json", "application/x-ndjson", "text/event-stream", "text/plain", "text/html"
 BATCH, STREAM, METRICS, SCHEMA, HEALTH, READY = "/v1/feedback/batch", "/v1/stream", "/metrics", "/schema", "/healthz", "/readyz"
+PAGE, ACCESS = "/", "/v1/access"
 """What is answered by more than a question to the engine."""
 
 
@@ -69,29 +78,6 @@ class Route(NamedTuple):
     gives: str = JSON
 
 
-_SHOWN = ShownItem("tea", 1, 4.75, 4.25, 0.5, 0.9625)
-_REGION = ConfidenceRegion([0.5, 1.0], 1.5, [1.0, 2.0], [[1.0, 0.0], [0.0, 1.0]])
-_ITEM = [("an item", {"item": "tea"})]
-_USER = [("a user", {"user": "ann"})]
-_ITEM_ACCEPTED = ItemAccepted("tea", False, True, 43, 43)
-_VERSION = Version(
-    "0.1.0", "mean-field", {"rank": 5, "refreshes": 1}, (1.0, 5.0), 0, 42, "9f86d081", "2c26b46b", 42, "fcde2b2e", 3, 3, 0, 4, 30, "commit"
-)
-_RECOMMEND = [
-    ("one item of all", {"user": "ann"}),
-    (
-        "two of these, not seen before, and why",
-        {"user": "ann", "n": 2, "candidates": ["tea", "coffee", "mate"], "exclude_seen": "rated", "explain": True, "request_id": "r-1"},
-    ),
-]
-_FEEDBACK = [
-    ("a rating by itself", {"event_id": "e-1", "user": "ann", "item": "tea", "rating": 4.5}),
-    ("a rating of a decision", {"event_id": "e-2", "decision_id": "41-0c8e5f2a", "item": "tea", "rating": 4.5}),
-]
-_LINES = (
-    '{"event_id": "e-3", "user": "ann", "item": "tea", "rating": 4.5}\n{"event_id": "e-4", "user": "bob", "item": "tea", "rating": 2}\n'
-)
-
 ROUTES: tuple[Route, ...] = (
     Route(
         "POST",
@@ -101,8 +87,8 @@ ROUTES: tuple[Route, ...] = (
         reads=Recommend,
         answer=Decision,
         statuses=(400, 404, 422, 507),
-        examples=_RECOMMEND,
-        answered=Decision("41-0c8e5f2a", "ann", "mean-field", 40, [_SHOWN], 3),
+        examples=examples.RECOMMEND,
+        answered=examples.DECISION,
     ),
     Route(
         "POST",
@@ -112,8 +98,8 @@ ROUTES: tuple[Route, ...] = (
         reads=Feedback,
         answer=Accepted,
         statuses=(400, 404, 409, 422, 507),
-        examples=_FEEDBACK,
-        answered=Accepted(42, True, False, 42),
+        examples=examples.FEEDBACK,
+        answered=examples.ACCEPTED,
     ),
     Route(
         "POST",
@@ -123,8 +109,8 @@ ROUTES: tuple[Route, ...] = (
         reads=Feedback,
         answer=LineAnswer,
         statuses=(400, 409, 507),
-        examples=[("two ratings", _LINES)],
-        answered=LineAnswer(1, 200, 42, True, False, 42),
+        examples=[("two ratings", examples.LINES)],
+        answered=examples.LINE_ANSWER,
         takes=NDJSON,
         gives=NDJSON,
     ),
@@ -136,8 +122,8 @@ ROUTES: tuple[Route, ...] = (
         reads=UpsertItem,
         answer=ItemAccepted,
         statuses=(400, 422, 507),
-        examples=_ITEM,
-        answered=_ITEM_ACCEPTED,
+        examples=examples.ITEM,
+        answered=examples.ITEM_ACCEPTED,
     ),
     Route(
         "POST",
@@ -147,8 +133,8 @@ ROUTES: tuple[Route, ...] = (
         reads=RetireItem,
         answer=ItemAccepted,
         statuses=(400, 404, 422, 507),
-        examples=_ITEM,
-        answered=_ITEM_ACCEPTED,
+        examples=examples.ITEM,
+        answered=examples.ITEM_ACCEPTED,
     ),
     Route(
         "POST",
@@ -158,19 +144,19 @@ ROUTES: tuple[Route, ...] = (
         reads=RestoreItem,
         answer=ItemAccepted,
         statuses=(400, 404, 422, 507),
-        examples=_ITEM,
-        answered=_ITEM_ACCEPTED,
+        examples=examples.ITEM,
+        answered=examples.ITEM_ACCEPTED,
     ),
     Route(
         "POST",
         "/v1/users/get",
         "read",
-        "What is believed of a user: mean vector, ellipsoid, the items with the best scores.",
+        "What is believed of a user: mean vector, ellipsoid, the items with the best scores, their latest ratings.",
         reads=ViewUser,
         answer=UserView,
         statuses=(400, 404, 422),
-        examples=_USER,
-        answered=UserView("ann", 3, ["mate"], [0.5, 1.0], _REGION, [_SHOWN], 42),
+        examples=examples.VIEW_USER,
+        answered=examples.USER_VIEW,
     ),
     Route(
         "POST",
@@ -180,8 +166,85 @@ ROUTES: tuple[Route, ...] = (
         reads=ForgetUser,
         answer=Forgotten,
         statuses=(400, 404, 422, 507),
-        examples=_USER,
-        answered=Forgotten("ann", 44, 7, 44),
+        examples=examples.USER,
+        answered=examples.FORGOTTEN,
+    ),
+    Route(
+        "POST",
+        "/v1/users/list",
+        "read",
+        "Users who have rated something, in the order in which they came.",
+        reads=ListUsers,
+        answer=UserList,
+        statuses=(400, 422),
+        examples=examples.LIST,
+        answered=examples.USERS,
+    ),
+    Route(
+        "POST",
+        "/v1/users/suppose",
+        "read",
+        "What a user would be shown after one more rating. Nothing is learned and nothing is written.",
+        reads=Suppose,
+        answer=WhatIf,
+        statuses=(400, 404, 422),
+        examples=examples.SUPPOSE,
+        answered=examples.WHAT_IF,
+    ),
+    Route(
+        "POST",
+        "/v1/items/list",
+        "read",
+        "Items in the order in which they came: ratings, what is expected of them, and their vectors on the two leading axes.",
+        reads=ListItems,
+        answer=ItemList,
+        statuses=(400, 422),
+        examples=examples.LIST_ITEMS,
+        answered=examples.ITEMS,
+    ),
+    Route(
+        "POST",
+        "/v1/decisions/get",
+        "read",
+        "A decision by its id: what was shown, what else was close, and what came of it.",
+        reads=ViewDecision,
+        answer=DecisionView,
+        statuses=(400, 404, 422),
+        examples=examples.VIEW_DECISION,
+        answered=examples.DECISION_VIEW,
+    ),
+    Route(
+        "POST",
+        "/v1/events/list",
+        "read",
+        "What stands in the log, the newest first.",
+        reads=ListEvents,
+        answer=EventList,
+        statuses=(400, 422),
+        examples=examples.LIST_EVENTS,
+        answered=examples.EVENTS,
+    ),
+    Route(
+        "POST",
+        "/v1/events/past",
+        "admin",
+        "The model as it was at an event, rebuilt from the log while the service goes on. One at a time; later than the last is the last.",
+        reads=LookBack,
+        answer=PastView,
+        statuses=(400, 409, 422),
+        examples=examples.LOOK_BACK,
+        answered=examples.PAST,
+    ),
+    Route(
+        "POST",
+        "/v1/verify",
+        "admin",
+        "Rebuild the model from the log alone, while the service goes on, and compare it with every snapshot. One at a time.",
+        reads=Verify,
+        answer=VerifyReport,
+        statuses=(400, 409, 422),
+        examples=examples.NOTHING,
+        answered=examples.VERIFIED,
     ),
     Route(
         "POST",
@@ -191,8 +254,8 @@ ROUTES: tuple[Route, ...] = (
         reads=TakeSnapshot,
         answer=SnapshotTaken,
         statuses=(400, 422, 507),
-        examples=[("nothing to say", {})],
-        answered=SnapshotTaken(42, "2c26b46b", "shop.albatross/snapshots/42.npz"),
+        examples=examples.NOTHING,
+        answered=examples.SNAPSHOT_TAKEN,
     ),
     Route(
         "POST",
@@ -202,8 +265,8 @@ ROUTES: tuple[Route, ...] = (
         reads=TakeBackup,
         answer=BackupTaken,
         statuses=(400, 409, 422, 507),
-        examples=[("nothing to say", {})],
-        answered=BackupTaken(42, "9f86d081", "shop.albatross/backups/000000000000042"),
+        examples=examples.NOTHING,
+        answered=examples.BACKUP_TAKEN,
     ),
     Route(
         "GET",
@@ -212,7 +275,16 @@ ROUTES: tuple[Route, ...] = (
         "Policy, parameters, the head of the log and the state id: a name for exactly what was learned.",
         asks=AskVersion("cheap"),
         answer=Version,
-        answered=_VERSION,
+        answered=examples.VERSION,
+    ),
+    Route(
+        "GET",
+        "/v1/disk",
+        "read",
+        "What the folder takes on disk, what is left there, and the newest snapshot.",
+        asks=AskDisk(),
+        answer=Disk,
+        answered=examples.DISK,
     ),
     Route(
         "GET",
@@ -221,10 +293,19 @@ ROUTES: tuple[Route, ...] = (
         "How it went so far: reward, calibration and optimism over groups of ratings.",
         asks=AskSeries(),
         answer=Series,
-        answered=Series(100, [100, 37], [3.5, 3.9], [0.9, 0.95], [0.6, 0.4]),
+        answered=examples.SERIES,
     ),
     Route("GET", STREAM, "read", "Version and series as server-sent events, whenever there is something new.", gives=EVENTS),
     Route("GET", METRICS, "read", "For Prometheus. No user and no item is named.", gives=TEXT),
+    Route(
+        "GET",
+        ACCESS,
+        None,
+        "Whether a key is needed, and what the one that is shown allows.",
+        answer=Access,
+        statuses=(401, 429),
+        answered=examples.ACCESS,
+    ),
     Route("GET", HEALTH, None, "Whether the process lives.", answer=Alive, answered=Alive(True)),
     Route(
         "GET",
@@ -235,6 +316,13 @@ ROUTES: tuple[Route, ...] = (
         answered=Readiness(True, "ready", 42, 42, 0),
     ),
     Route("GET", SCHEMA, None, "This description, as OpenAPI 3.1."),
+    Route(
+        "GET",
+        PAGE,
+        None,
+        "The page: watch it learn, see why, try it. Where a key is needed, it asks for one.",
+        gives=HTML,
+    ),
 )
 
 BY_PATH: dict[str, Route] = {route.path: route for route in ROUTES}

@@ -13,6 +13,10 @@ MOST_SHOWN = 100
 """Items in one slate, at most: each place is decided by itself."""
 MOST_VIEWED = 1_000
 """Best items told of a user, at most."""
+MOST_LISTED = 1_000
+"""Users, items or events told in one list, or in a user's history, at most."""
+MOST_SEARCHED = 20_000
+"""Names that one search looks at, at most; the answer says where to go on."""
 MOST_CANDIDATES = 10_000
 """Candidates, or excluded items, in one request, at most."""
 MOST_NEW_ITEMS = 1_000
@@ -25,6 +29,8 @@ CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 Id = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID, pattern="^[^\\u0000-\\u001f\\u007f-\\u009f]*$")]
 Ids = Annotated[list[Id], Meta(max_length=MOST_CANDIDATES)]
 Candidates = Annotated[list[Id], Meta(min_length=1, max_length=MOST_CANDIDATES)]
+Listed = Annotated[int, Meta(ge=1, le=MOST_LISTED)]
+Position = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 Seen = Literal["rated", "pending", "none"]
 """Which items not to show again: those the user rated; those and what they were shown and have not answered; none."""
 

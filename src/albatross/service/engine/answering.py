@@ -1,16 +1,21 @@
 """From what is known to what is answered."""
 
 import hashlib
+import shutil
+from contextlib import suppress
+from pathlib import Path
 
 import msgspec
 
 from albatross.core.state import flatten
 from albatross.core.version import VERSION
 from albatross.service.api.answers import Decision, Explanation, Version
+from albatross.service.api.views import Disk
 from albatross.service.engine.deciding import shown_items
 from albatross.service.engine.model import Model
 from albatross.service.engine.snapshots import kernel_of
-from albatross.service.storage.events import Decided
+from albatross.service.storage.events import Decided, Reasons
+from albatross.service.storage.folder import LOG
 from albatross.service.storage.mark import Head
 
 CHEAP_BYTES = 1 << 23
@@ -31,8 +36,12 @@ def decision_of(name: str, policy: str, event: Decided) -> Decision:
         model_seq=event.model_seq,
         items=shown_items(event.items),
         user_ratings=event.user_ratings,
-        explanation=None if reasons is None else msgspec.convert(msgspec.to_builtins(reasons), Explanation),
+        explanation=None if reasons is None else explanation_of(reasons),
     )
+
+
+def explanation_of(reasons: Reasons) -> Explanation:
+    return msgspec.convert({**msgspec.to_builtins(reasons), "close": shown_items(reasons.close)}, Explanation)
 
 
 def version_of(model: Model, head: Head, durability: str, state: str, known: tuple[int, str] | None) -> Version:
@@ -59,6 +68,28 @@ def version_of(model: Model, head: Head, durability: str, state: str, known: tup
         decisions=model.decisions,
         durability=durability,
     )
+
+
+def disk_of(folder: Path, head: Head, known: tuple[int, str] | None) -> Disk:
+    """What a folder takes. `known` is the newest snapshot: its event and its state id."""
+    seq, state_id = (0, None) if known is None else known
+    return Disk(_log_bytes(folder), _free_bytes(folder), seq, state_id, head.seq)
+
+
+def _log_bytes(folder: Path) -> int | None:
+    """What SQLite's files take, as far as they can be looked at."""
+    sizes = []
+    for name in (LOG, f"{LOG}-wal"):
+        with suppress(OSError):
+            sizes.append((folder / name).stat().st_size)
+    return sum(sizes) if sizes else None
+
+
+def _free_bytes(folder: Path) -> int | None:
+    try:
+        return shutil.disk_usage(folder).free
+    except OSError:
+        return None
 
 
 def _is_cheap(model: Model) -> bool:

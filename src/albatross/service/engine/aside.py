@@ -7,8 +7,11 @@ from pathlib import Path
 from albatross.core.errors import InvalidInput
 from albatross.kernels.catalogue import SEARCHED_FROM
 from albatross.service.api.answers import BackupTaken, SnapshotTaken
-from albatross.service.api.errors import EventInFlight, NotWritten
+from albatross.service.api.errors import EventInFlight, NotReady, NotWritten, Refused
+from albatross.service.api.requests import LookBack
 from albatross.service.engine import snapshots
+from albatross.service.engine.model import Model
+from albatross.service.engine.replaying import look_back, report
 from albatross.service.engine.tickets import Ticket, tell_all
 from albatross.service.engine.warming import warm
 from albatross.service.storage.backup import keep_backup
@@ -28,6 +31,9 @@ class Aside:
         self._writer: threading.Thread | None = None
         self._copier: threading.Thread | None = None
         self._warmer: threading.Thread | None = None
+        self._looker: threading.Thread | None = None
+        self._past: Model | None = None
+        """The model as somebody looked back at it last: going on from there costs only what lies between."""
 
     def begin_from(self, manifest: Manifest | None) -> None:
         """The newest snapshot is this one."""
@@ -75,6 +81,32 @@ class Aside:
         except Exception as error:  # whatever it is, somebody waits for the answer
             ticket.error = NotWritten(f"the backup could not be written: {error}")
         tell_all([ticket])
+
+    def look(self, ticket: Ticket) -> None:
+        """Rebuild the model from the log, beside the one that serves."""
+        if self._looker is not None and self._looker.is_alive():
+            raise EventInFlight("the log is being replayed for somebody else; accepted: one at a time")
+        self._looker = threading.Thread(target=self._replay, args=(ticket,), name="albatross-looking", daemon=True)
+        self._looker.start()
+
+    def _replay(self, ticket: Ticket) -> None:
+        request = ticket.request
+        try:
+            if isinstance(request, LookBack):
+                self._past, ticket.answer = look_back(self.folder, self.genesis, request, self._past)
+            else:
+                ticket.answer = report(self.folder, self.genesis)
+        except Refused as error:
+            ticket.error = error
+        except Exception as error:  # whatever it is, somebody waits for the answer
+            ticket.error = NotReady(f"the log could not be replayed: {type(error).__name__}")
+        tell_all([ticket])
+
+    def forget_past(self) -> None:
+        """What was rebuilt may know somebody who is to be forgotten."""
+        if self._looker is not None:
+            self._looker.join()
+        self._past = None
 
     def warm_ahead(self, n_items: int) -> None:
         """Before a catalogue is so large that it is searched by other code, compile that."""

@@ -3,8 +3,10 @@
 import hashlib
 import math
 import sys
+from collections.abc import Sequence
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from albatross.core.agent import Agent, choose
@@ -12,13 +14,16 @@ from albatross.core.beliefs import belief_about, choose_supposing, widths_of
 from albatross.core.streams import stream
 from albatross.kernels.compiling import program
 from albatross.kernels.operations import Belief, Items, Slate, offers, suppose
-from albatross.service.api.answers import ConfidenceRegion, ShownItem, UserView
+from albatross.service.api.answers import ConfidenceRegion, HistoryEntry, ShownItem, UserView
 from albatross.service.api.errors import NoEligibleCandidate
 from albatross.service.api.requests import Recommend
 from albatross.service.engine.ledger import rated_by
 from albatross.service.engine.model import NONE, Model, waiting_at
 from albatross.service.engine.overlay import Overlay
 from albatross.service.storage.events import Decided, Placed, ReasonForItem, Reasons, Region
+
+CLOSE = 5
+"""How many of the items that were not shown a decision that explains itself remembers."""
 
 
 def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: float, incarnation: str = "") -> Decided:
@@ -31,13 +36,15 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
     counted = pending if offers(agent.state, suppose) else NONE
     if pending.size and not counted.size:
         remaining = _others(remaining, pending)
-    random, floor, placed = _decision_stream(model, seq), model.genesis.floor, []
+    random, floor = _decision_stream(model, seq), model.genesis.floor
+    placed: list[Placed] = []
     while True:
         by_chance = random.random() < floor
-        best, certainty = choose_counting(agent, user, remaining, counted, random, whole=by_chance)
+        whole = by_chance or request.explain
+        best, certainty = choose_counting(agent, user, remaining, counted, random, whole)
         if best < 0:  # the policy does not look at what it has seen since, so that it would show the same again
             remaining, counted = _others(remaining, pending), NONE
-            best, certainty = choose_counting(agent, user, remaining, counted, random, whole=by_chance)
+            best, certainty = choose_counting(agent, user, remaining, counted, random, whole)
         position = int(random.integers(remaining.size)) if by_chance else best
         likely = certainty if position == best else _likelihood_of_other(agent.slate.scores[: remaining.size], position, certainty)
         propensity = None if math.isnan(likely) else floor / remaining.size + (1.0 - floor) * likely
@@ -46,6 +53,10 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
         if len(placed) == request.n or remaining.size == 1:
             break
         remaining = np.delete(remaining, position)
+    reasons = None
+    if request.explain:
+        close = [shown for shown in best_of(agent, view, remaining, CLOSE + 1) if shown.item != placed[-1].item][:CLOSE]
+        reasons = replace(_reasons(view, agent, request.user, pending, placed), close=close)
     return Decided(
         at=at,
         user=request.user,
@@ -57,7 +68,7 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
         model_seq=model_seq,
         user_ratings=model.ratings_of(request.user),
         items=placed,
-        reasons=_reasons(view, agent, request.user, pending, placed) if request.explain else None,
+        reasons=reasons,
         incarnation=incarnation,
     )
 
@@ -144,6 +155,13 @@ def eligible(view: Overlay, request: Recommend, pending: Items) -> Items:
     return allowed
 
 
+def best_of(agent: Agent, view: Overlay, candidates: Items, n: int) -> list[Placed]:
+    """The n candidates with the best scores of a slate that was filled for them, best first; of equals, the first."""
+    scores, means = agent.slate.scores[: candidates.size], agent.slate.means
+    best = np.argsort(-scores, kind="stable")[:n]
+    return [Placed(view.name_of(int(candidates[at])), _finite(scores[at]), _finite(means[at]), None, False) for at in best]
+
+
 def shown_items(placed: list[Placed]) -> list[ShownItem]:
     return [
         ShownItem(item.item, rank, item.score, item.mean, item.score - item.mean, item.propensity)
@@ -184,16 +202,14 @@ def _axes(belief: Belief) -> tuple[list[float], float, list[float], list[list[fl
     return belief.center.tolist(), float(belief.radius[0]), inverse.tolist(), vectors.T[::-1].tolist()
 
 
-def view_user(model: Model, user: str, n: int) -> UserView:
+def view_user(model: Model, user: str, n: int, history: Sequence[HistoryEntry] = ()) -> UserView:
     """What is believed of a known user, and what they would like best."""
     row = model.row_of(user)
     belief = belief_about(model.agent, row)
     top: list[Placed] = []
     if model.shown.size and n > 0:
         choose_counting(model.agent, row, model.shown, NONE, stream(model.genesis.seed, "viewing"))
-        scores, means = model.agent.slate.scores[: model.shown.size], model.agent.slate.means
-        best = np.argsort(-scores, kind="stable")[:n]
-        top = [Placed(model.items.names[model.shown[at]], _finite(scores[at]), _finite(means[at]), None, False) for at in best]
+        top = best_of(model.agent, Overlay(model), model.shown, n)
     return UserView(
         user=user,
         ratings=model.ratings_of(user),
@@ -202,6 +218,7 @@ def view_user(model: Model, user: str, n: int) -> UserView:
         ellipsoid=None if belief is None else ConfidenceRegion(*_axes(belief)),
         top=shown_items(top),
         model_seq=model.seq,
+        history=list(history),
     )
 
 

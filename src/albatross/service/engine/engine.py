@@ -19,7 +19,7 @@ from albatross.core.errors import InvalidInput
 from albatross.kernels.catalogue import SEARCHED_FROM
 from albatross.service.api.answers import Answer, Forgotten, Phase, Readiness
 from albatross.service.api.errors import EventInFlight, NotReady, Refused, StorageFailed, UnknownUser
-from albatross.service.api.requests import ForgetUser, Request, TakeSnapshot
+from albatross.service.api.requests import ForgetUser, Request, TakeBackup, TakeSnapshot
 from albatross.service.api.values import check_id
 from albatross.service.engine import snapshots
 from albatross.service.engine.aside import Aside
@@ -275,8 +275,9 @@ class Engine:
             if alone:
                 self._serve_alone(present[0])
             elif present:
+                known = self._aside.known_state
                 group = Group(
-                    Engaged(self._model, self._store, self.options.durability, self._incarnation, self._aside.known_state, self._handles)
+                    Engaged(self._model, self._store, self.folder, self.options.durability, self._incarnation, known, self._handles)
                 )
                 began = time.monotonic()
                 group.run(present)
@@ -306,8 +307,11 @@ class Engine:
                     raise EventInFlight("a snapshot is being written; accepted: one at a time")
                 self._begin_snapshot(ticket)
                 return
-            else:
+            elif isinstance(request, TakeBackup):
                 self._aside.back_up(ticket)
+                return
+            else:
+                self._aside.look(ticket)
                 return
         except StorageFailed:
             raise
@@ -325,6 +329,7 @@ class Engine:
         if not erased:
             raise UnknownUser("this user is not in the log; accepted: a user who is")
         self._aside.join_writer()
+        self._aside.forget_past()
         remove_all(self.folder)
         self._store.erase(erased, Row(encode(Forget(time.time(), [seq for seq, _ in erased]))))
         for old in self.folder.glob("log.format-*.sqlite"):  # they have it all, too

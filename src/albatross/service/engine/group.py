@@ -6,9 +6,10 @@ them. Nothing is folded before the commit has succeeded, so the model never know
 
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from albatross.service.api.answers import Accepted, Answer, BatchAccepted, Decision, ItemAccepted, Refusal, Series, UserView, Version
+from albatross.service.api.answers import Accepted, Answer, BatchAccepted, Decision, ItemAccepted, Refusal, Series, Version
 from albatross.service.api.errors import (
     AlreadyRated,
     BadValue,
@@ -17,33 +18,40 @@ from albatross.service.api.errors import (
     StorageFailed,
     UnknownDecision,
     UnknownItem,
-    UnknownUser,
 )
 from albatross.service.api.requests import (
+    AskDisk,
     AskSeries,
     AskVersion,
     Feedback,
     FeedbackBatch,
+    ListEvents,
+    ListItems,
+    ListUsers,
     Recommend,
     Request,
     RestoreItem,
     RetireItem,
+    Suppose,
     UpsertItem,
+    ViewDecision,
     ViewUser,
 )
 from albatross.service.api.values import (
     MOST_EVENTS,
     MOST_NEW_ITEMS,
-    MOST_VIEWED,
     check_count,
     check_id,
 )
-from albatross.service.engine.answering import decision_name, decision_of, version_of
+from albatross.service.api.views import Disk
+from albatross.service.engine.answering import decision_name, decision_of, disk_of, version_of
 from albatross.service.engine.checking import check_feedback, check_recommend, handles_asked
-from albatross.service.engine.deciding import decide, eligible, view_user
+from albatross.service.engine.deciding import decide, eligible
 from albatross.service.engine.model import Model
 from albatross.service.engine.overlay import Overlay
+from albatross.service.engine.supposing import suppose
 from albatross.service.engine.tickets import Ticket
+from albatross.service.engine.viewing import find_decision, list_events, list_items, list_users, read_decision, read_user
 from albatross.service.storage.events import (
     Decided,
     Event,
@@ -73,6 +81,7 @@ class Engaged(NamedTuple):
 
     model: Model
     store: Store
+    folder: Path
     durability: str
     incarnation: str
     known_state: tuple[int, str] | None
@@ -255,7 +264,7 @@ class Group:
             assert request.user is not None  # as `check_feedback` saw
             assert request.item is not None
             return Rated(self.now, request.event_id, request.user, request.item, rating, None, None, None)
-        seq, decision = self._find_decision(request.decision_id)
+        seq, decision = find_decision(self.store, self.model.genesis, request.decision_id)
         if request.user is not None and request.user != decision.user:
             raise BadValue("user is not the one this decision was made for; accepted: that one, or none")
         if request.item is None and len(decision.items) > 1:
@@ -264,15 +273,6 @@ class Group:
         if placed is None:
             raise BadValue("item is one that this decision did not show; accepted: an item of the decision")
         return Rated(self.now, request.event_id, decision.user, placed.item, rating, seq, placed.mean, placed.score)
-
-    def _find_decision(self, decision_id: str) -> tuple[int, Decided]:
-        digits = decision_id.partition("-")[0]
-        if digits.isascii() and digits.isdigit() and len(digits) < 19 and int(digits) <= self.head:
-            seq = int(digits)
-            decision = self._decided(seq)
-            if decision_name(decision.incarnation or self.model.genesis.folder, seq) == decision_id:
-                return seq, decision
-        raise UnknownDecision("decision_id is one that nobody was given here; accepted: the decision_id of an answer")
 
     def _check_rated(self, rated: Rated) -> None:
         """Whoever rates, and what is rated, must exist, or be allowed to come into being."""
@@ -345,26 +345,31 @@ class Group:
             raise UnknownItem(f"item is {item!r}; accepted: an item there is")
         return number
 
-    def view_user(self, request: ViewUser) -> Callable[[], UserView]:
-        check_id("user", request.user)
-        check_count("n", request.n, 0, MOST_VIEWED)
-
-        def read() -> UserView:
-            if request.user not in self.model.users:
-                raise UnknownUser("this user has not rated anything; accepted: a user who has")
-            return view_user(self.model, request.user, request.n)
-
-        return read
-
     def version(self, request: AskVersion) -> Callable[[], Version]:
         engaged = self.engaged
         return lambda: version_of(self.model, self.store.head, engaged.durability, request.state, engaged.known_state)
+
+    def disk(self, request: AskDisk) -> Callable[[], Disk]:
+        return lambda: disk_of(self.engaged.folder, self.store.head, self.engaged.known_state)
 
     def series(self, request: AskSeries) -> Callable[[], Series]:
         return self.model.series.series
 
 
-READING = (ViewUser, AskVersion, AskSeries)
+def looking(read: Callable[[Model, Store, Any], Answer]) -> Callable[[Group, Any], Finish]:
+    """A handler that only looks, once the group is folded."""
+    return lambda group, request: lambda: read(group.model, group.store, request)
+
+
+LOOKING: dict[type[Request[Any]], Callable[[Model, Store, Any], Answer]] = {
+    ViewUser: read_user,
+    ListUsers: list_users,
+    ListItems: list_items,
+    ListEvents: list_events,
+    ViewDecision: read_decision,
+    Suppose: suppose,
+}
+READING: tuple[type[Request[Any]], ...] = (AskVersion, AskSeries, AskDisk, *LOOKING)
 """Requests that write nothing, and go on when there is no room on the disk."""
 
 HANDLERS: dict[type[Request[Any]], Callable[[Group, Any], Finish]] = {
@@ -374,7 +379,8 @@ HANDLERS: dict[type[Request[Any]], Callable[[Group, Any], Finish]] = {
     UpsertItem: Group.upsert_item,
     RetireItem: Group.retire_item,
     RestoreItem: Group.restore_item,
-    ViewUser: Group.view_user,
     AskVersion: Group.version,
     AskSeries: Group.series,
+    AskDisk: Group.disk,
+    **{kind: looking(read) for kind, read in LOOKING.items()},
 }

@@ -12,11 +12,17 @@ from albatross.kernels.pairs import NOTHING
 class Ledger(NamedTuple):
     user_ratings: NDArray[np.int64]
     item_ratings: NDArray[np.int64]
+    item_sums: NDArray[np.float64]
+    """Per item: the sum of its ratings."""
+    item_shown: NDArray[np.int64]
+    """Per item: how often a decision showed it."""
     latest: NDArray[np.int32]
     """Per user: the latest entry."""
     before: NDArray[np.int32]
     """Per entry: the user's entry before it."""
     items: NDArray[np.int32]
+    seqs: NDArray[np.int64]
+    """Per entry: the event of the rating."""
     used: NDArray[np.int64]
     """How many entries there are; the arrays may be longer."""
 
@@ -25,9 +31,12 @@ def no_ledger(n_users: int, n_items: int) -> Ledger:
     return Ledger(
         user_ratings=np.zeros(n_users, np.int64),
         item_ratings=np.zeros(n_items, np.int64),
+        item_sums=np.zeros(n_items),
+        item_shown=np.zeros(n_items, np.int64),
         latest=np.full(n_users, NOTHING, np.int32),
         before=np.empty(0, np.int32),
         items=np.empty(0, np.int32),
+        seqs=np.empty(0, np.int64),
         used=np.zeros(1, np.int64),
     )
 
@@ -35,36 +44,43 @@ def no_ledger(n_users: int, n_items: int) -> Ledger:
 def grown(ledger: Ledger, n_users: int, n_items: int) -> Ledger:
     """The same with room for more users and items."""
     larger = no_ledger(n_users, n_items)
-    for name in ("user_ratings", "item_ratings", "latest"):
+    for name in ("user_ratings", "item_ratings", "item_sums", "item_shown", "latest"):
         getattr(larger, name)[: getattr(ledger, name).size] = getattr(ledger, name)
-    return larger._replace(before=ledger.before, items=ledger.items, used=ledger.used)
+    return larger._replace(before=ledger.before, items=ledger.items, seqs=ledger.seqs, used=ledger.used)
 
 
 def trimmed(ledger: Ledger) -> Ledger:
     """A copy without the unused ends."""
     used = int(ledger.used[0])
-    parts = ledger._replace(before=ledger.before[:used], items=ledger.items[:used])
+    parts = ledger._replace(before=ledger.before[:used], items=ledger.items[:used], seqs=ledger.seqs[:used])
     return parts._replace(**{name: array.copy() for name, array in parts._asdict().items()})
 
 
-def entered(ledger: Ledger, users: NDArray[np.int64], items: NDArray[np.int64]) -> Ledger:
+def entered(
+    ledger: Ledger, users: NDArray[np.int64], items: NDArray[np.int64], ratings: NDArray[np.float64], seqs: NDArray[np.int64]
+) -> Ledger:
     """The ledger with these ratings, in their order."""
     needed = int(ledger.used[0]) + users.size
     if needed > ledger.items.size:
         room = max(needed, 2 * ledger.items.size)
-        ledger = ledger._replace(before=np.resize(ledger.before, room), items=np.resize(ledger.items, room))
-    program(enter_all)(ledger, users, items)
+        longer = {name: np.resize(getattr(ledger, name), room) for name in ("before", "items", "seqs")}
+        ledger = ledger._replace(**longer)
+    program(enter_all)(ledger, users, items, ratings, seqs)
     return ledger
 
 
-def enter_all(ledger: Ledger, users: NDArray[np.int64], items: NDArray[np.int64]) -> None:
+def enter_all(
+    ledger: Ledger, users: NDArray[np.int64], items: NDArray[np.int64], ratings: NDArray[np.float64], seqs: NDArray[np.int64]
+) -> None:
     """Compiled, because a replay enters millions."""
     for step in range(users.size):
         user, item, entry = users[step], items[step], ledger.used[0]
         ledger.user_ratings[user] += 1
         ledger.item_ratings[item] += 1
+        ledger.item_sums[item] += ratings[step]
         ledger.before[entry] = ledger.latest[user]
         ledger.items[entry] = item
+        ledger.seqs[entry] = seqs[step]
         ledger.latest[user] = np.int32(entry)
         ledger.used[0] += 1
 
@@ -81,3 +97,13 @@ def rated_by(ledger: Ledger, user: int) -> NDArray[np.int32]:
     items = np.empty(int(ledger.user_ratings[user]), np.int32)
     program(read_rated)(ledger, user, items)
     return items
+
+
+def latest_of(ledger: Ledger, user: int, n: int) -> list[int]:
+    """The events of the user's latest ratings, the latest first; so many at most."""
+    seqs: list[int] = []
+    entry = int(ledger.latest[user])
+    while entry != NOTHING and len(seqs) < n:
+        seqs.append(int(ledger.seqs[entry]))
+        entry = int(ledger.before[entry])
+    return seqs

@@ -43,6 +43,7 @@ Pending = dict[int, int]
 class Unlearned(NamedTuple):
     """Ratings that were taken in and not learned yet."""
 
+    seqs: list[int]
     users: list[int]
     items: list[int]
     ratings: list[float]
@@ -75,7 +76,7 @@ class Model:
         self.decisions = 0
         self.random = np.random.Generator(np.random.PCG64(0))
         """Turned to a stream of its own for each decision."""
-        self._unlearned = Unlearned([], [], [], [], [])
+        self._unlearned = Unlearned([], [], [], [], [], [])
         self._shown: Items | None = None
         self.affordable = 0
         """So many more ratings of known users and items there is memory for, at least."""
@@ -95,6 +96,7 @@ class Model:
                 user = self.users.add(event.user)
                 self._make_room(len(self.users) + 1, len(self.items))  # one row is free, for whoever comes next
             item = item_numbers[event.item]
+            unlearned.seqs.append(seq)
             unlearned.users.append(user)
             unlearned.items.append(item)
             unlearned.ratings.append(event.rating)
@@ -110,7 +112,9 @@ class Model:
             self.decisions += 1
             if event.user not in self.users.numbers:
                 self._make_room(len(self.users) + 1, len(self.items))
-            numbers = (self.items.numbers[placed.item] for placed in event.items)
+            numbers = [self.items.numbers[placed.item] for placed in event.items]
+            for number in numbers:
+                self.ledger.item_shown[number] += 1
             self.pending[event.user] = still_pending(self.pending.get(event.user, {}), numbers, seq)
             if self.decisions % PENDING_WINDOW == 0:
                 self._tidy()
@@ -134,12 +138,13 @@ class Model:
         unlearned = self._unlearned
         if not unlearned.users:
             return
-        users, items, ratings = np.array(unlearned.users), np.array(unlearned.items), np.array(unlearned.ratings, np.float64)
+        seqs, users, items = np.array(unlearned.seqs), np.array(unlearned.users), np.array(unlearned.items)
+        ratings = np.array(unlearned.ratings, np.float64)
         means, scores = np.array(unlearned.means, np.float64), np.array(unlearned.scores, np.float64)  # none becomes not a number
         for column in unlearned:
             column.clear()
         self.agent.replay(users, items, ratings)
-        self.ledger = entered(self.ledger, users, items)
+        self.ledger = entered(self.ledger, users, items, ratings, seqs)
         self.series.add(ratings, means, scores)
         self.ratings += users.size
         self.affordable -= users.size
@@ -233,6 +238,8 @@ class Model:
         self.pending = {user: dict(waiting) for user, waiting in saved["pending"].items()}
         self.seq, self.ratings, self.decisions = saved["seq"], saved["ratings"], saved["decisions"]
         self.series.width, self.series.count = saved["series"]["width"], saved["series"]["count"]
+        if sums.shape != self.series.sums.shape:
+            raise ValueError("its series has other columns")
         self.series.sums = sums
         self.ledger = ledger
         self._shown = None

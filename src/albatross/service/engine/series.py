@@ -13,7 +13,7 @@ GROUPS = 512
 BOUNDLESS = 1e300
 """A score as large as this says that the item was not tried yet, not how good it is."""
 
-RATINGS, REWARD, DECIDED, INSIDE, GAP = range(5)
+RATINGS, REWARD, DECIDED, INSIDE, GAP, SQUARES = range(6)
 
 
 class SeriesKeeper:
@@ -22,7 +22,7 @@ class SeriesKeeper:
     def __init__(self) -> None:
         self.width = 1
         self.count = 0
-        self.sums: NDArray[np.float64] = np.zeros((GROUPS, 5))
+        self.sums: NDArray[np.float64] = np.zeros((GROUPS, 6))
 
     def add(self, ratings: NDArray[np.float64], means: NDArray[np.float64], scores: NDArray[np.float64]) -> None:
         """Count ratings; `means` and `scores` are not a number where there was no decision."""
@@ -30,7 +30,9 @@ class SeriesKeeper:
         bonus = np.abs(np.where(decided, scores - means, 0.0))
         inside = decided & (np.abs(ratings - np.where(decided, means, 0.0)) <= bonus)
         gap = np.where(decided, scores - ratings, 0.0)
-        terms = np.stack([np.ones_like(ratings), ratings, decided.astype(float), inside.astype(float), gap], axis=1)
+        with np.errstate(over="ignore"):  # on a scale whose squares no number can hold, there is no spread to tell
+            squares = ratings**2
+        terms = np.stack([np.ones_like(ratings), ratings, decided.astype(float), inside.astype(float), gap, squares], axis=1)
         start = 0
         while start < len(terms):
             part = terms[start : start + self.width * GROUPS - self.count]
@@ -52,9 +54,17 @@ class SeriesKeeper:
             width=self.width,
             ratings=[int(count) for count in used[:, RATINGS]],
             reward=averages(REWARD, RATINGS),
+            reward_error=[_error_of_mean(row[RATINGS], row[REWARD], row[SQUARES]) for row in used],
             calibration=averages(INSIDE, DECIDED),
             optimism=averages(GAP, DECIDED),
         )
 
     def saved(self) -> dict[str, Any]:
         return {"width": self.width, "count": self.count}
+
+
+def _error_of_mean(count: float, total: float, squares: float) -> float | None:
+    """The standard error of the mean of `count` values with this sum and this sum of squares."""
+    if count < 2 or not np.isfinite(squares):
+        return None
+    return float(np.sqrt(max(squares - total * total / count, 0.0) / (count * (count - 1.0))))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from albatross.core.errors import InvalidInput
-from albatross.core.state import flatten, identity, restored
+from albatross.core.state import copied, flatten, identity, restored
 from albatross.kernels.compiling import source_fingerprint
 from albatross.service.engine.ledger import Ledger, no_ledger, trimmed
 from albatross.service.engine.model import Model
@@ -44,17 +44,12 @@ def capture(model: Model, head: Head, handles: Sum) -> Capture:
     return Capture(
         head=head,
         kernel=kernel_of(model),
-        state=_copied(model.agent.state),
+        state=copied(model.agent.state),
         ledger=trimmed(model.ledger),
         sums=model.series.sums.copy(),
         saved=msgspec.json.encode(saved),
         handles=handles,
     )
-
-
-def _copied(state: Any) -> Any:
-    parts = (_copied(value) if isinstance(value, tuple) else value.copy(order="K") for value in state)
-    return type(state)(*parts)
 
 
 def write(folder: Path, taken: Capture) -> tuple[Path, Manifest]:
@@ -89,7 +84,8 @@ def load(path: Path, manifest: Manifest, genesis: Genesis) -> Model:
 def _ledger(arrays: dict[str, NDArray[Any]], n_users: int, n_items: int) -> Ledger:
     blank = no_ledger(n_users, n_items)
     used = int(arrays["used"][0])
-    return restored(blank._replace(before=np.empty(used, np.int32), items=np.empty(used, np.int32)), arrays)
+    entries: dict[str, Any] = {"before": np.empty(used, np.int32), "items": np.empty(used, np.int32), "seqs": np.empty(used, np.int64)}
+    return restored(blank._replace(**entries), arrays)
 
 
 def _part(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:

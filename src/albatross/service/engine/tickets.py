@@ -5,7 +5,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from albatross.service.api.answers import Answer
-from albatross.service.api.requests import Feedback, FeedbackBatch, Recommend, Request
+from albatross.service.api.requests import Feedback, FeedbackBatch, ListEvents, ListItems, ListUsers, Recommend, Request, Suppose, ViewUser
 
 
 class Ticket:
@@ -28,6 +28,10 @@ class Ticket:
         request = self.request
         if isinstance(request, Recommend):
             return max(1, request.n) + len(request.candidates or ()) // 1_000
+        if isinstance(request, ListUsers | ListItems | ListEvents):
+            return 1 + request.n // 10
+        if isinstance(request, ViewUser | Suppose):
+            return 1 + request.n // 10 + (request.history // 10 if isinstance(request, ViewUser) else 10)
         return max(1, len(request.events)) if isinstance(request, FeedbackBatch) else 1
 
     @property

@@ -5,6 +5,7 @@ from typing import cast
 
 from msgspec.structs import replace
 
+from albatross.core.beliefs import parts_of_mean
 from albatross.core.errors import InvalidInput
 from albatross.service.api.errors import NoEligibleCandidate
 from albatross.service.api.requests import Recommend
@@ -35,3 +36,4 @@ def warm(genesis: Genesis, n_items: int = 0) -> None:
     model.fold_all([5], [Rated(0.0, "rating", "somebody", items[0], genesis.scale[0], None, None, None)])
     model.learn()
     view_user(model, "somebody", 1)
+    parts_of_mean(model.agent, 0, 0)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from albatross.service.api.errors import Denied, Overloaded, Unauthorized
 from albatross.service.api.routes import Scope
 from albatross.service.http.bridge import Asked
-from albatross.service.http.keys import Key, Keys
+from albatross.service.http.keys import Key, Keys, Unverified
 from albatross.service.http.strict_json import shorten
 from albatross.service.http.wire.exchange import Exchange
 
@@ -19,6 +19,7 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 MOST_GUESSES = 8
 """Keys with a slow hash that may wait to be verified, at most."""
 
+NOT_A_KEY = "the key is not one of this service, or it has expired"
 NO_KEY = "there is no key; accepted: the header Authorization: Bearer KEY"
 
 PREFLIGHT = (
@@ -101,16 +102,31 @@ class Admission:
 
     async def verify_key(self, exchange: Exchange, scope: Scope) -> None:
         """The same, with a slow hash. These wait for one another, and nobody else for them."""
+        key = await self._verified(exchange)
+        _check_scope(key, scope)
+        exchange.key = key
+
+    async def identify(self, exchange: Exchange) -> Key | None:
+        """The key that was shown, whatever it allows; none where none was. Refuses what is no key, or no longer one."""
+        if b"authorization" not in exchange.headers:
+            return None
+        try:
+            key = self.keys.find(_bearer(exchange))
+        except Unverified:
+            key = await self._verified(exchange)
+        if key is None:
+            raise Unauthorized(NOT_A_KEY)
+        return key
+
+    async def _verified(self, exchange: Exchange) -> Key | None:
         if self._guesses >= MOST_GUESSES:
             raise Overloaded(f"{MOST_GUESSES} keys are being verified already; try again in {Overloaded.retry_after} s")
         self._guesses += 1
         try:
             async with self._guess:
-                key = await asyncio.to_thread(self.keys.verify, _bearer(exchange))
+                return await asyncio.to_thread(self.keys.verify, _bearer(exchange))
         finally:
             self._guesses -= 1
-        _check_scope(key, scope)
-        exchange.key = key
 
     def enter(self, exchange: Exchange) -> None:
         """Take a place among those that are worked on. No key may have more than half of them."""
@@ -159,7 +175,7 @@ def _bearer(exchange: Exchange) -> str:
 
 def _check_scope(key: Key | None, scope: Scope) -> None:
     if key is None:
-        raise Unauthorized("the key is not one of this service, or it has expired")
+        raise Unauthorized(NOT_A_KEY)
     if scope not in key.scopes:
         raise Denied(f"the key has the scope {', '.join(key.scopes)}; accepted: {scope}")
 

@@ -10,14 +10,16 @@ import msgspec
 from albatross.service.api.answers import Alive
 from albatross.service.api.errors import MethodNotAllowed, NotFound, NotReady, StorageFailed
 from albatross.service.api.requests import AskVersion
-from albatross.service.api.routes import BATCH, HEALTH, METRICS, NDJSON, READY, ROUTES, SCHEMA, STREAM, Route, Scope
+from albatross.service.api.routes import ACCESS, BATCH, HEALTH, METRICS, NDJSON, PAGE, READY, ROUTES, SCHEMA, STREAM, Route, Scope
+from albatross.service.api.views import Access
 from albatross.service.http import openapi
 from albatross.service.http.admission import PREFLIGHT, Admission
 from albatross.service.http.bodies import answer_lines
 from albatross.service.http.bridge import Bridge, Question
-from albatross.service.http.keys import Unverified
+from albatross.service.http.keys import SCOPES, Unverified
 from albatross.service.http.metrics import CONTENT_TYPE, OTHER, Meter, Metrics
 from albatross.service.http.news import News
+from albatross.service.http.pages import page_files
 from albatross.service.http.problems import MEDIA_TYPE, headers_of, of_error
 from albatross.service.http.strict_json import read_as
 from albatross.service.http.turns import Turns
@@ -33,12 +35,13 @@ encode = msgspec.json.Encoder().encode
 class Served:
     """A route, with all that is needed to serve it."""
 
-    __slots__ = ("allow", "asks", "handler", "meter", "method", "reads", "scope")
+    __slots__ = ("allow", "asks", "handler", "meter", "method", "methods", "reads", "scope")
 
     def __init__(self, route: Route, handler: Callable[[Exchange, "Served"], None], meter: Meter) -> None:
         self.handler, self.meter = handler, meter
         self.method = route.method.encode()
-        self.allow = b"allow: %b\r\n" % self.method
+        self.methods = (b"GET", b"HEAD") if route.path == PAGE else (self.method,)
+        self.allow = b"allow: %b\r\n" % b", ".join(self.methods)
         self.reads, self.asks = route.reads, route.asks
         self.scope: Scope | None = route.scope
 
@@ -62,11 +65,16 @@ class Application:
             HEALTH: self._answer_health,
             READY: self._answer_readiness,
             SCHEMA: self._answer_schema,
+            ACCESS: self._answer_access,
+            PAGE: self._answer_page,
         }
         self._routes = {
             route.path.encode(): Served(route, special.get(route.path, self._ask_engine), self.metrics.meters[route.path])
             for route in ROUTES
         }
+        self._files = page_files()
+        page = self._routes[PAGE.encode()]
+        self._routes |= dict.fromkeys(self._files, page)
 
     # What a connection tells.
 
@@ -110,11 +118,11 @@ class Application:
         self.admission.check_names(exchange)
         if served is None:
             raise NotFound("there is no such path; accepted: those that /schema lists")
-        if exchange.method != served.method:
+        if exchange.method not in served.methods:
             if exchange.method == b"OPTIONS" and exchange.cors:
                 exchange.answer_empty(PREFLIGHT)
             else:
-                error = MethodNotAllowed(f"the path has another method; accepted: {served.method.decode()}")
+                error = MethodNotAllowed(f"the path has another method; accepted: {b', '.join(served.methods).decode()}")
                 self.refuse(exchange, error, served.allow)
             return
         if served.scope is not None:
@@ -195,6 +203,21 @@ class Application:
         except NotReady:
             needed = True
         exchange.answer(200, JSON, self._descriptions[needed])
+
+    def _answer_access(self, exchange: Exchange, served: Served) -> None:
+        async def answer() -> None:
+            if not self.admission.key_is_needed():
+                told = Access(False, list(SCOPES))
+            else:
+                key = await self.admission.identify(exchange)
+                told = Access(True, []) if key is None else Access(True, list(key.scopes), key.name, key.expires)
+            exchange.answer(200, JSON, encode(told))
+
+        self._run(exchange, answer())
+
+    def _answer_page(self, exchange: Exchange, served: Served) -> None:
+        found = self._files[_path_of(exchange.url)]
+        exchange.answer(200, found.kind, found.content, found.headers)
 
     def _run(self, exchange: Exchange, answering: Coroutine[Any, Any, None]) -> None:
         """Answer in a task of its own, where an answer takes more than one question."""

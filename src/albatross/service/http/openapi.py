@@ -7,7 +7,7 @@ import msgspec
 
 from albatross.core.version import VERSION
 from albatross.service.api.answers import Problem
-from albatross.service.api.requests import Feedback
+from albatross.service.api.requests import Feedback, Suppose
 from albatross.service.api.routes import EVENTS, JSON, ROUTES, TEXT, Route, example_of
 from albatross.service.http.problems import MEANINGS, MEDIA_TYPE, problem
 
@@ -28,6 +28,7 @@ def describe(scale: tuple[float, float], key_needed: bool) -> dict[str, Any]:
     schemas, components = msgspec.json.schema_components([*dict.fromkeys(kinds), Problem], ref_template=TEMPLATE)
     references = dict(zip([*dict.fromkeys(kinds), Problem], schemas, strict=True))
     _refine_feedback(components[Feedback.__name__], scale)
+    components[Suppose.__name__]["properties"]["rating"] |= {"minimum": scale[0], "maximum": scale[1]}
     return {
         "openapi": "3.1.0",
         "info": {"title": "albatross", "version": VERSION, "description": _DESCRIPTION},

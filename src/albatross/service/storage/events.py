@@ -94,6 +94,8 @@ class Reasons(Struct, frozen=True):
     pending: list[str]
     items: list[ReasonForItem]
     ellipsoid: Region | None
+    close: list[Placed] = []
+    """The items with the next best scores, by the model of the decision."""
 
 
 class Decided(Struct, frozen=True, array_like=True, tag="decision"):

@@ -4,6 +4,7 @@ import contextlib
 from pathlib import Path
 
 from albatross.core.errors import InvalidInput
+from albatross.service.engine.verifying import Verdict, verify
 from albatross.service.storage.backup import copy_folder
 from albatross.service.storage.folder import LOG, FolderLock
 from albatross.service.storage.log import LogReader
@@ -11,7 +12,6 @@ from albatross.service.storage.mark import Head, read_mark, write_mark
 from albatross.service.storage.migration import check_folder, reading_log
 from albatross.service.storage.reading import Progress, nothing, read_genesis
 from albatross.service.storage.snapshots import remove_all
-from albatross.service.tools.verify import Verdict, verify
 
 
 def restore(backup: Path, folder: Path, progress: Progress = nothing) -> Verdict:

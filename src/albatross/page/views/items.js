@@ -1,0 +1,225 @@
+// All items on one map, and as a table.
+
+import { post } from "../api.js";
+import { colour, useTheme, useWidth } from "../charts.js";
+import { Choose, Failure, Figure, Name, Needs, Notice, Table, number, share, useAnswer, whole } from "../parts.js";
+import { html, useEffect, useRef, useState } from "../vendor/vendor.js";
+import { findUsers } from "./try.js";
+
+const AT_ONCE = 1000;
+const MOST = 10_000; // items that the map loads, at most
+const MOST_ROWS = 200; // of the table of items
+const SHADES = 24; // colours on the map: dots of one colour are drawn in one go
+const SIZES = [2.5, 9]; // radius of the surest and of the least sure item, in pixels
+
+export function Items({ query }) {
+  return html`<h1 tabindex="-1">Items</h1>
+    <p class="lead">Items that are rated alike lie close together. Large: still uncertain. Warm: expected to be liked.</p>
+    <${Needs} scopes=${["read"]}><${Catalogue} query=${query} /></${Needs}>`;
+}
+
+async function load(search, user, abort, progress) {
+  const found = [];
+  let after = 0;
+  for (;;) {
+    const body = { n: AT_ONCE, after, ...(search ? { search } : {}), ...(user ? { user } : {}) };
+    const told = await post("/v1/items/list", body, abort);
+    found.push(...told.items);
+    progress(found.length, told.total);
+    if (told.next === null || found.length >= MOST) return { ...told, items: found.slice(0, MOST) };
+    after = told.next;
+  }
+}
+
+function Catalogue({ query }) {
+  const search = query.get("search") ?? "";
+  const user = query.get("user") ?? "";
+  const [given, setGiven] = useState(search);
+  const [who, setWho] = useState(user);
+  const [loaded, setLoaded] = useState([0, 0]);
+  const { answer, error, busy } = useAnswer((abort) => load(search, user, abort, (done, total) => setLoaded([done, total])), [search, user]);
+  function look(event) {
+    event.preventDefault();
+    location.hash = `/items?${new URLSearchParams({ ...(given && { search: given }), ...(who && { user: who }) })}`;
+  }
+  return html`
+    <form class="card ask" onSubmit=${look} noValidate>
+      <div class="row">
+        <label class="field grow"><span>Search</span><input type="search" dir="auto" data-testid="items-search" value=${given} maxlength="256" onInput=${(event) => setGiven(event.target.value)} /></label>
+        <${Choose} id="items-who" testid="items-user" label="As seen for user" value=${who} onChange=${setWho} find=${findUsers} />
+        <button class="primary">Look</button>
+      </div>
+      <small>Without a user: for somebody who has rated nothing.</small>
+    </form>
+    <${Failure} error=${error} />
+    ${busy && html`<p class="about" role="status">${whole(loaded[0])} of ${whole(loaded[1])} items …</p>`}
+    ${answer && (answer.items.length === 0 ? html`<${Notice}>No item is found.</${Notice}>` : html`<${Shown} answer=${answer} />`)}`;
+}
+
+function Shown({ answer }) {
+  const { items, explained } = answer;
+  const columns = [
+    { name: "item", title: "item", text: true, show: (value) => html`<${Name} of=${value} />` },
+    { name: "ratings", title: "ratings", show: whole }, { name: "rating", title: "mean rating" },
+    { name: "mean", title: "expected" }, { name: "bonus", title: "bonus" }, { name: "shown", title: "shown", show: whole },
+    { name: "retired", title: "retired", text: true, show: (value) => (value ? "yes" : "") },
+    { name: "x", title: "x" }, { name: "y", title: "y" },
+  ];
+  const rows = items.map((one) => [one.item, one.ratings, one.rating, one.mean, one.bonus, one.shown, one.retired, one.x, one.y]);
+  const about = explained === null
+    ? "This policy has no item vectors: across, how often an item was rated; up, what is expected of it."
+    : `The two axes along which item vectors vary most: they have ${share(explained[0])} and ${share(explained[1])} of the variance.`;
+  return html`
+    ${items.length < answer.total && html`<p class="about">${whole(items.length)} of ${whole(answer.total)} items.</p>`}
+    <${Figure} id="items-map" title="Map of items" about=${about} columns=${columns} rows=${rows}>
+      <${Scatter} items=${items} flat=${explained === null} />
+    </${Figure}>
+    <section class="card" aria-label="All items">
+      <h2>All items</h2>
+      <${Table} caption="Items, those with the best expectation first" hidden=${true} columns=${columns.slice(0, 7)} rows=${[...rows].sort((a, b) => b[3] - a[3]).slice(0, MOST_ROWS)} />
+      ${rows.length > MOST_ROWS && html`<p class="about">The best ${MOST_ROWS}; search for others, or take the files above.</p>`}
+    </section>`;
+}
+
+const mix = (from, to, part) => from.map((value, at) => Math.round(value + (to[at] - value) * part));
+const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+
+/** From cold over neutral to warm. */
+function shades() {
+  const [cold, neutral, warm] = ["cold", "neutral", "warm"].map((name) => rgb(colour(name)));
+  return Array.from({ length: SHADES }, (_, at) => {
+    const part = (2 * at) / (SHADES - 1);
+    const [r, g, b] = part < 1 ? mix(cold, neutral, part) : mix(neutral, warm, part - 1);
+    return `rgb(${r} ${g} ${b})`;
+  });
+}
+
+/** Where each item stands, how large and in which shade; in arrays, so that thousands can be drawn in one frame. */
+export function layout(items, flat) {
+  const most = items.reduce((largest, one) => Math.max(largest, one.bonus ?? 0), 1e-12);
+  const [from, to] = items.reduce(([low, high], one) => [Math.min(low, one.mean), Math.max(high, one.mean)], [Infinity, -Infinity]);
+  return items.map((one) => ({
+    item: one,
+    x: flat ? Math.log10(1 + one.ratings) : one.x,
+    y: flat ? one.mean : one.y,
+    size: SIZES[0] + (SIZES[1] - SIZES[0]) * (one.bonus === null ? 1 : Math.sqrt(Math.max(one.bonus, 0) / most)),
+    shade: Math.max(0, Math.min(SHADES - 1, Math.round(((one.mean - from) / (to - from || 1)) * (SHADES - 1)))),
+  }));
+}
+
+function Scatter({ items, flat }) {
+  const box = useRef(null);
+  const canvas = useRef(null);
+  const width = useWidth(box);
+  const theme = useTheme();
+  const view = useRef({ x: 0, y: 0, zoom: 1 });
+  const [pointed, setPointed] = useState(null);
+  const draw = useRef(() => {});
+  const height = Math.max(260, Math.min(460, Math.round(0.6 * width)));
+  useEffect(() => {
+    if (width === 0) return;
+    const dots = layout(items, flat);
+    const colours = shades();
+    const byShade = colours.map((_, at) => dots.filter((dot) => dot.shade === at));
+    const [xs, ys] = [dots.map((dot) => dot.x), dots.map((dot) => dot.y)];
+    const least = [xs, ys].map((values) => values.reduce((a, b) => Math.min(a, b)));
+    const most = [xs, ys].map((values) => values.reduce((a, b) => Math.max(a, b)));
+    const spans = [0, 1].map((at) => most[at] - least[at] || 1);
+    const pixels = window.devicePixelRatio || 1;
+    canvas.current.width = width * pixels;
+    canvas.current.height = height * pixels;
+    const pen = canvas.current.getContext("2d");
+    const edge = colour("surface");
+    const place = (dot) => {
+      const { x, y, zoom } = view.current;
+      const across = (dot.x - least[0]) / spans[0] - 0.5;
+      const up = (dot.y - least[1]) / spans[1] - 0.5;
+      return [width / 2 + zoom * (across * (width - 40) + x), height / 2 - zoom * (up * (height - 40) - y)];
+    };
+    let asked = 0;
+    const paint = () => {
+      asked = 0;
+      pen.setTransform(pixels, 0, 0, pixels, 0, 0);
+      pen.clearRect(0, 0, width, height);
+      pen.strokeStyle = edge;
+      pen.lineWidth = 0.75;
+      byShade.forEach((group, at) => {
+        pen.beginPath();
+        for (const dot of group) {
+          const [x, y] = place(dot);
+          if (x < -10 || y < -10 || x > width + 10 || y > height + 10) continue;
+          pen.moveTo(x + dot.size, y);
+          pen.arc(x, y, dot.size, 0, 2 * Math.PI);
+        }
+        pen.fillStyle = colours[at];
+        pen.fill();
+        if (dots.length <= 3000) pen.stroke();
+      });
+      const chosen = draw.chosen;
+      if (chosen) {
+        const [x, y] = place(chosen);
+        pen.beginPath();
+        pen.arc(x, y, chosen.size + 3, 0, 2 * Math.PI);
+        pen.lineWidth = 2;
+        pen.strokeStyle = colour("text");
+        pen.stroke();
+      }
+    };
+    draw.current = () => (asked ||= requestAnimationFrame(paint));
+    draw.nearest = (x, y) => {
+      let best = null;
+      let least2 = 18 ** 2;
+      for (const dot of dots) {
+        const [a, b] = place(dot);
+        const far = (a - x) ** 2 + (b - y) ** 2;
+        if (far < least2) [best, least2] = [dot, far];
+      }
+      return best;
+    };
+    draw.current();
+    return () => cancelAnimationFrame(asked);
+  }, [items, width, height, theme, flat]);
+  const point = (event) => {
+    const frame = canvas.current.getBoundingClientRect();
+    return [event.clientX - frame.left, event.clientY - frame.top];
+  };
+  const move = (x, y) => {
+    view.current.x += x / view.current.zoom;
+    view.current.y += y / view.current.zoom;
+    draw.current();
+  };
+  const zoom = (by) => {
+    view.current.zoom = Math.max(1, Math.min(40, view.current.zoom * by));
+    if (view.current.zoom === 1) Object.assign(view.current, { x: 0, y: 0 });
+    draw.current();
+  };
+  const held = useRef(null);
+  function onMove(event) {
+    const [x, y] = point(event);
+    if (held.current) {
+      move(x - held.current[0], y - held.current[1]);
+      held.current = [x, y];
+      return;
+    }
+    const found = draw.nearest?.(x, y) ?? null;
+    if (found !== draw.chosen) {
+      draw.chosen = found;
+      setPointed(found?.item ?? null);
+      draw.current();
+    }
+  }
+  const keys = { ArrowLeft: () => move(30, 0), ArrowRight: () => move(-30, 0), ArrowUp: () => move(0, 30), ArrowDown: () => move(0, -30), "+": () => zoom(1.25), "=": () => zoom(1.25), "-": () => zoom(0.8), 0: () => zoom(0) };
+  return html`<div>
+    <p class="readout">${pointed === null ? "Point at an item; drag to move; + and − to zoom." : html`<${Name} of=${pointed.item} /> · ${whole(pointed.ratings)} ratings, mean ${number(pointed.rating)} · expected ${number(pointed.mean)}, bonus ${number(pointed.bonus)}${pointed.retired && " · retired"}`}</p>
+    <div class="map" ref=${box} style=${{ height: `${height}px` }}>
+      <canvas ref=${canvas} tabindex="0" role="img" aria-label=${`Map of ${items.length} items. The table below has the same. Arrow keys move, plus and minus zoom.`}
+        onPointerMove=${onMove}
+        onPointerDown=${(event) => { held.current = point(event); event.target.setPointerCapture(event.pointerId); }}
+        onPointerUp=${() => (held.current = null)}
+        onPointerCancel=${() => (held.current = null)}
+        onKeyDown=${(event) => { if (keys[event.key]) { event.preventDefault(); keys[event.key](); } }}></canvas>
+      <div class="zoom"><button type="button" aria-label="Zoom in" onClick=${() => zoom(1.5)}>+</button><button type="button" aria-label="Zoom out" onClick=${() => zoom(1 / 1.5)}>−</button></div>
+    </div>
+    <p class="legend" aria-hidden="true"><span class="ramp"></span>expected, low to high <span class="dots"><i></i><i></i><i></i></span>sure to unsure</p>
+  </div>`;
+}

@@ -1,0 +1,86 @@
+// The log, event by event: the model as it was at any of them, and the proof that the log alone gives the state that is served.
+
+import { get, post } from "../api.js";
+import { Choose, Failure, Needs, Notice, clock, number, useAnswer, whole } from "../parts.js";
+import { html, useEffect, useState } from "../vendor/vendor.js";
+import { Events, Histories } from "./live.js";
+import { findUsers } from "./try.js";
+import { Best, Ellipse } from "./user.js";
+
+const AROUND = 10;
+
+export function Log({ query }) {
+  return html`<h1 tabindex="-1">Log</h1>
+    <p class="lead">Go back to any event: what had been learned by then, and what was believed of a user.</p>
+    <${Needs} scopes=${["read", "admin"]}><${Scrub} query=${query} /></${Needs}>`;
+}
+
+function Scrub({ query }) {
+  const head = useAnswer((abort) => get("/v1/version", abort), []);
+  const last = head.answer?.seq ?? 1;
+  const wanted = Math.min(Math.max(Number(query.get("seq")) || last, 1), last);
+  const user = query.get("user") ?? "";
+  const [at, setAt] = useState(wanted);
+  const [who, setWho] = useState(user);
+  useEffect(() => setAt(wanted), [wanted]);
+  const go = (seq, name = user) => (location.hash = `/log?${new URLSearchParams({ seq, ...(name && { user: name }) })}`);
+  if (head.answer === null) return html`<${Failure} error=${head.error} />`;
+  return html`
+    <form class="card ask" onSubmit=${(event) => { event.preventDefault(); go(at, who); }} noValidate>
+      <label class="field"><span>Event <strong data-testid="log-at">${whole(at)}</strong> of ${whole(last)}</span>
+        <input type="range" min="1" max=${last} value=${at} data-testid="log-scrub" onInput=${(event) => setAt(Number(event.target.value))} onChange=${(event) => go(Number(event.target.value))} />
+      </label>
+      <div class="row">
+        <${Choose} id="log-who" testid="log-user" label="And user" value=${who} onChange=${setWho} find=${findUsers} />
+        <button class="primary">Look back</button>
+      </div>
+    </form>
+    <${Past} seq=${wanted} user=${user} query=${query} />
+    <${Verify} />`;
+}
+
+function Past({ seq, user, query }) {
+  const past = useAnswer((abort) => post("/v1/events/past", { seq, n: 5, ...(user ? { user } : {}) }, abort), [seq, user]);
+  const events = useAnswer((abort) => post("/v1/events/list", { before: seq + 1, n: AROUND }, abort), [seq]);
+  const told = past.answer;
+  return html`
+    <${Failure} error=${past.error} />
+    ${told && html`
+      <dl class="facts" data-testid="log-past" data-seq=${told.seq}>
+        <div><dt>When</dt><dd class="small">${clock(told.at)}</dd></div>
+        <div><dt>Ratings</dt><dd>${whole(told.ratings)}</dd></div>
+        <div><dt>Decisions</dt><dd>${whole(told.decisions)}</dd></div>
+        <div><dt>Users</dt><dd>${whole(told.users)}</dd></div>
+        <div><dt>Items</dt><dd>${whole(told.items)}</dd></div>
+        <div><dt>State id</dt><dd class="small"><code>${told.state_id.slice(0, 16)}</code></dd></div>
+      </dl>
+      ${told.ratings > 0 && html`<${Histories} series=${told.series} />`}
+      ${user && (told.user === null ? html`<${Notice}>This user had not rated anything by then.</${Notice}>` : html`<div class="pair"><${Ellipse} region=${told.user.ellipsoid} query=${query} user=${user} /><${Best} top=${told.user.top} title="Best items then" /></div>`)}`}
+    <section class="card" aria-label="Events up to there">
+      <h2>Events up to there</h2>
+      <${Events} events=${events.answer?.events ?? []} />
+    </section>`;
+}
+
+function Verify() {
+  const [state, setState] = useState({ busy: false, report: null, error: null });
+  async function run() {
+    setState({ busy: true, report: null, error: null });
+    try {
+      setState({ busy: false, report: await post("/v1/verify", {}), error: null });
+    } catch (error) {
+      setState({ busy: false, report: null, error });
+    }
+  }
+  const { busy, report, error } = state;
+  return html`<section class="card" aria-label="Verify">
+    <h2>Verify</h2>
+    <p class="about">Rebuild the model from the log alone, checking every event, and compare it with every snapshot, bit for bit.</p>
+    <button type="button" class="primary" data-testid="log-verify" disabled=${busy} onClick=${run}>${busy ? "Verifying …" : "Verify now"}</button>
+    <${Failure} error=${error} />
+    <div role="status">${report && html`<div data-testid="log-verdict">
+      <p class=${report.passed ? "good" : "bad"}><strong>${report.passed ? "Passed" : "Failed"}</strong>${report.detail && `: ${report.detail}`}</p>
+      <p class="about">${whole(report.seq)} events, ${whole(report.ratings)} ratings, ${whole(report.decisions)} decisions in ${number(report.seconds, 1)} s; ${whole(report.confirmed.length)} snapshots confirmed, ${whole(report.skipped)} skipped.
+        ${" "}State <code>${report.state_id}</code></p></div>`}</div>
+  </section>`;
+}

@@ -1,0 +1,85 @@
+"""Examples of what is asked and answered, as the description of the service gives them. The tests send them."""
+
+from albatross.service.api.answers import (
+    Accepted,
+    BackupTaken,
+    ConfidenceRegion,
+    Decision,
+    Forgotten,
+    HistoryEntry,
+    ItemAccepted,
+    LineAnswer,
+    Series,
+    ShownItem,
+    SnapshotTaken,
+    UserView,
+    Version,
+)
+from albatross.service.api.views import (
+    Access,
+    Because,
+    DecidedItem,
+    DecisionView,
+    Disk,
+    EventList,
+    ItemList,
+    ListedItem,
+    ListedUser,
+    LoggedEvent,
+    PastView,
+    Reason,
+    UserList,
+    VerifyReport,
+    WhatIf,
+)
+
+SHOWN = ShownItem("tea", 1, 4.75, 4.25, 0.5, 0.9625)
+REGION = ConfidenceRegion([0.5, 1.0], 1.5, [1.0, 2.0], [[1.0, 0.0], [0.0, 1.0]])
+ITEM = [("an item", {"item": "tea"})]
+USER = [("a user", {"user": "ann"})]
+ITEM_ACCEPTED = ItemAccepted("tea", False, True, 43, 43)
+VERSION = Version(
+    "0.1.0", "mean-field", {"rank": 5, "refreshes": 1}, (1.0, 5.0), 0, 42, "9f86d081", "2c26b46b", 42, "fcde2b2e", 3, 3, 0, 4, 30, "commit"
+)
+RECOMMEND = [
+    ("one item of all", {"user": "ann"}),
+    (
+        "two of these, not seen before, and why",
+        {"user": "ann", "n": 2, "candidates": ["tea", "coffee", "mate"], "exclude_seen": "rated", "explain": True, "request_id": "r-1"},
+    ),
+]
+FEEDBACK = [
+    ("a rating by itself", {"event_id": "e-1", "user": "ann", "item": "tea", "rating": 4.5}),
+    ("a rating of a decision", {"event_id": "e-2", "decision_id": "41-0c8e5f2a", "item": "tea", "rating": 4.5}),
+]
+LINES = '{"event_id": "e-3", "user": "ann", "item": "tea", "rating": 4.5}\n{"event_id": "e-4", "user": "bob", "item": "tea", "rating": 2}\n'
+NOTHING: list[tuple[str, dict[str, str]]] = [("nothing to say", {})]
+SERIES = Series(100, [100, 37], [3.5, 3.9], [0.11, 0.15], [0.9, 0.95], [0.6, 0.4])
+DECISION = Decision("41-0c8e5f2a", "ann", "mean-field", 40, [SHOWN], 3)
+HISTORY = [HistoryEntry(42, 1794868200.0, "tea", 4.5, "41-0c8e5f2a", 4.25, 4.75)]
+USER_VIEW = UserView("ann", 3, ["mate"], [0.5, 1.0], REGION, [SHOWN], 42, HISTORY)
+CLOSE = ShownItem("mate", 1, 4.5, 3.75, 0.75, None)
+
+ACCEPTED = Accepted(42, True, False, 42)
+LINE_ANSWER = LineAnswer(1, 200, 42, True, False, 42)
+FORGOTTEN = Forgotten("ann", 44, 7, 44)
+SNAPSHOT_TAKEN = SnapshotTaken(42, "2c26b46b", "shop.albatross/snapshots/42.npz")
+BACKUP_TAKEN = BackupTaken(42, "9f86d081", "shop.albatross/backups/000000000000042")
+
+DISK = Disk(81_920, 40_000_000_000, 40, "7d865e95", 42)
+ACCESS = Access(True, ["read"], "0c8e5f2a", "2027-01-01T00:00:00Z")
+VIEW_USER = [*USER, ("a user, and their latest ratings", {"user": "ann", "history": 10})]
+LIST = [("the first hundred", {}), ("ten that contain a text", {"n": 10, "search": "te"})]
+USERS = UserList([ListedUser("ann", 3)], None, 1, 42)
+LIST_ITEMS = [*LIST, ("as one user would be shown them", {"user": "ann"})]
+ITEMS = ItemList([ListedItem("tea", 3, 4.25, 5, False, 4.0, 0.5, 0.75, -0.25)], None, 1, [0.7, 0.2], 42)
+LIST_EVENTS = [("the latest", {}), ("before an event", {"before": 3, "n": 10})]
+EVENTS = EventList([LoggedEvent(42, "feedback", 1794868200.0, "ann", "tea", 4.5, "41-0c8e5f2a", mean=4.25, score=4.75)], 42)
+VIEW_DECISION = [("a decision", {"decision_id": "41-0c8e5f2a"})]
+DECIDED = [DecidedItem("tea", 1, 4.75, 4.25, 0.5, 0.9625, False, 4.5, 42, 3, Because(4.25, 3.5, [Reason("tea", 4.5, 0.75)], 0.0))]
+DECISION_VIEW = DecisionView("41-0c8e5f2a", 41, 1794868190.0, "ann", "mean-field", 40, 3, 3, "none", DECIDED, [CLOSE], 42, None)
+SUPPOSE = [("if she loved tea", {"user": "ann", "item": "tea", "rating": 5})]
+WHAT_IF = WhatIf("ann", "tea", 5.0, [SHOWN], [SHOWN, CLOSE], 42, "2c26b46b")
+LOOK_BACK = [("the first event", {"seq": 1}), ("and a user as of then", {"seq": 40, "user": "ann"})]
+PAST = PastView(40, 1794868180.0, 3, 3, 3, 29, "7d865e95", SERIES, USER_VIEW)
+VERIFIED = VerifyReport(True, 42, "9f86d081", "2c26b46b", 4, 30, [40], [], 0, 0.2)

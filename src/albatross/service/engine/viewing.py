@@ -1,0 +1,284 @@
+"""For those who look: lists of users, items and events, one decision, and what would be. Nothing here changes or writes anything."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from albatross.core.beliefs import parts_of_mean
+from albatross.core.streams import stream
+from albatross.service.api.answers import HistoryEntry, ShownItem, UserView
+from albatross.service.api.errors import NoEligibleCandidate, UnknownDecision, UnknownUser
+from albatross.service.api.requests import ListEvents, ListItems, ListUsers, Recommend, ViewDecision, ViewUser
+from albatross.service.api.values import MOST_LISTED, MOST_SEARCHED, MOST_SHOWN, MOST_VIEWED, check_count, check_id
+from albatross.service.api.views import (
+    Because,
+    DecidedItem,
+    DecisionView,
+    EventList,
+    ItemList,
+    ListedItem,
+    ListedUser,
+    LoggedEvent,
+    Reason,
+    UserList,
+)
+from albatross.service.engine.answering import decision_name, explanation_of
+from albatross.service.engine.deciding import best_of, choose_counting, eligible, shown_items, view_user
+from albatross.service.engine.ledger import latest_of
+from albatross.service.engine.model import NONE, Model
+from albatross.service.engine.overlay import Overlay
+from albatross.service.engine.series import BOUNDLESS
+from albatross.service.storage.events import Decided, Event, Forget, Genesis, Item, Placed, Rated, Retire, answer_handle, decode
+from albatross.service.storage.store import ReadableLog
+
+MOST_EXPLAINED = 10
+"""Items of a decision whose mean is taken apart, at most."""
+MOST_REASONS = 12
+"""Ratings that are told of each, at most."""
+MOST_READ = 200
+"""Ratings of a user that are read for that, at most: the latest."""
+
+
+def find_decision(log: ReadableLog, genesis: Genesis, decision_id: str) -> tuple[int, Decided]:
+    """The decision that was given this id, and its event."""
+    digits = decision_id.partition("-")[0]
+    if digits.isascii() and digits.isdigit() and len(digits) < 19 and int(digits) <= log.head.seq:
+        seq = int(digits)
+        body = log.body(seq)
+        event = None if body is None else decode(body)
+        if isinstance(event, Decided) and decision_name(event.incarnation or genesis.folder, seq) == decision_id:
+            return seq, event
+    raise UnknownDecision("decision_id is one that nobody was given here, or its user was forgotten; accepted: that of an answer")
+
+
+def list_users(model: Model, log: ReadableLog, request: ListUsers) -> UserList:
+    _check_list(request)
+    names = model.users.names
+    found, following = _search(names, request.search, request.after, request.n)
+    users = [ListedUser(names[number], int(model.ledger.user_ratings[number])) for number in found]
+    return UserList(users, following, len(names), model.seq)
+
+
+def list_items(model: Model, log: ReadableLog, request: ListItems) -> ItemList:
+    _check_list(request)
+    if request.user is not None:
+        check_id("user", request.user)
+    names, ledger = model.items.names, model.ledger
+    found, following = _search(names, request.search, request.after, request.n)
+    numbers = np.array(found, np.int32)
+    means, scores = np.empty(0), np.empty(0)
+    if numbers.size:
+        row = len(model.users) if request.user is None else model.row_of(request.user)
+        agent = Overlay(model).agent_for(row)
+        choose_counting(agent, row, numbers, NONE, stream(model.genesis.seed, "viewing"))
+        means, scores = agent.slate.means[: numbers.size], agent.slate.scores[: numbers.size]
+    places = leading_axes(getattr(model.agent.state, "item_factors", None), len(names))
+    items = [
+        ListedItem(
+            item=names[number],
+            ratings=(ratings := int(ledger.item_ratings[number])),
+            rating=float(ledger.item_sums[number]) / ratings if ratings else None,
+            shown=int(ledger.item_shown[number]),
+            retired=number in model.retired,
+            mean=float(mean),
+            bonus=float(score - mean) if abs(score) < BOUNDLESS else None,
+            x=None if places is None else float(places.points[number, 0]),
+            y=None if places is None else float(places.points[number, 1]),
+        )
+        for number, mean, score in zip(found, means, scores, strict=True)
+    ]
+    return ItemList(items, following, len(names), None if places is None else places.explained, model.seq)
+
+
+class Places(NamedTuple):
+    points: NDArray[np.float64]
+    explained: list[float]
+
+
+def leading_axes(vectors: object, n_items: int) -> Places | None:
+    """The item vectors on the two axes along which they vary most.
+
+    >>> leading_axes(np.array([[3.0, 0.0, 0.0], [-3.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, -1.0, 0.0]]), 4).explained
+    [0.9, 0.1]
+    """
+    if not isinstance(vectors, np.ndarray) or vectors.ndim != 2 or vectors.shape[1] < 2 or n_items == 0:
+        return None
+    known = np.asarray(vectors[:n_items], np.float64)
+    centred = known - known.mean(axis=0)
+    eigenvalues, axes = np.linalg.eigh(centred.T @ centred)
+    leading = axes[:, ::-1][:, :2]
+    leading = leading * np.where(leading[np.abs(leading).argmax(axis=0), [0, 1]] < 0, -1.0, 1.0)  # an axis has no sign: give it one
+    total = float(eigenvalues.sum())
+    shares = [float(value / total) if total > 0 else 0.0 for value in eigenvalues[::-1][:2]]
+    return Places(centred @ leading, [round(max(share, 0.0), 12) for share in shares])
+
+
+def list_events(model: Model, log: ReadableLog, request: ListEvents) -> EventList:
+    check_count("n", request.n, 1, MOST_LISTED)
+    head = log.head.seq
+    newest = head if request.before is None else min(head, request.before - 1)
+    events = [_logged(log, model.genesis, seq) for seq in range(newest, max(newest - request.n, 0), -1)]
+    return EventList(events, head)
+
+
+def _logged(log: ReadableLog, genesis: Genesis, seq: int) -> LoggedEvent:
+    body = log.body(seq)
+    if body is None:
+        return LoggedEvent(seq, "erased")
+    event: Event = decode(body)
+    if isinstance(event, Rated):
+        name = None if event.decision is None else _name_of(log, genesis, event.decision)
+        return LoggedEvent(
+            seq, "feedback", event.at, event.user, event.item, event.rating, name, mean=event.mean, score=_bounded(event.score)
+        )
+    if isinstance(event, Decided):
+        name = decision_name(event.incarnation or genesis.folder, seq)
+        return LoggedEvent(seq, "decision", event.at, event.user, decision_id=name, items=[placed.item for placed in event.items])
+    if isinstance(event, Item):
+        return LoggedEvent(seq, "item", event.at, item=event.item)
+    if isinstance(event, Retire):
+        return LoggedEvent(seq, "retire", event.at, item=event.item)
+    if isinstance(event, Forget):
+        return LoggedEvent(seq, "forget", event.at, erased=len(event.erased))
+    return LoggedEvent(seq, "genesis", event.at)
+
+
+def _name_of(log: ReadableLog, genesis: Genesis, seq: int) -> str | None:
+    body = log.body(seq)
+    event = None if body is None else decode(body)
+    return decision_name(event.incarnation or genesis.folder, seq) if isinstance(event, Decided) else None
+
+
+def _bounded(score: float | None) -> float | None:
+    return score if score is None or abs(score) < BOUNDLESS else None
+
+
+def read_user(model: Model, log: ReadableLog, request: ViewUser) -> UserView:
+    check_id("user", request.user)
+    check_count("n", request.n, 0, MOST_VIEWED)
+    check_count("history", request.history, 0, MOST_LISTED)
+    number = model.users.numbers.get(request.user)
+    if number is None:
+        raise UnknownUser("this user has not rated anything; accepted: a user who has")
+    history = [entry for seq in latest_of(model.ledger, number, request.history) if (entry := _entry(log, model.genesis, seq)) is not None]
+    return view_user(model, request.user, request.n, history)
+
+
+def _entry(log: ReadableLog, genesis: Genesis, seq: int) -> HistoryEntry | None:
+    told = _logged(log, genesis, seq)
+    if told.at is None or told.item is None or told.rating is None:
+        return None
+    return HistoryEntry(seq, told.at, told.item, told.rating, told.decision_id, told.mean, told.score)
+
+
+def read_decision(model: Model, log: ReadableLog, request: ViewDecision) -> DecisionView:
+    check_id("decision_id", request.decision_id)
+    check_count("n", request.n, 0, MOST_SHOWN)
+    seq, event = find_decision(log, model.genesis, request.decision_id)
+    if event.reasons is not None and event.reasons.close:
+        close, close_seq = shown_items(event.reasons.close[: request.n]), event.model_seq
+    else:
+        close, close_seq = _close_now(model, event, request.n), model.seq
+    given = _ratings_by_item(model, log, event.user)
+    return DecisionView(
+        decision_id=request.decision_id,
+        seq=seq,
+        at=event.at,
+        user=event.user,
+        policy=model.genesis.policy,
+        model_seq=event.model_seq,
+        user_ratings=event.user_ratings,
+        candidates=None if event.candidates is None else len(event.candidates),
+        exclude_seen=event.exclude_seen,
+        items=[_decided(model, log, event, seq, rank, placed, given) for rank, placed in enumerate(event.items, start=1)],
+        close=close,
+        close_seq=close_seq,
+        explanation=None if event.reasons is None else explanation_of(event.reasons),
+    )
+
+
+def _decided(
+    model: Model, log: ReadableLog, event: Decided, seq: int, rank: int, placed: Placed, given: dict[str, list[float]]
+) -> DecidedItem:
+    found = log.find(answer_handle(seq, placed.item))
+    body = None if found is None else log.body(found.seq)
+    rated = None if body is None else decode(body)
+    return DecidedItem(
+        item=placed.item,
+        rank=rank,
+        score=placed.score,
+        mean=placed.mean,
+        bonus=placed.score - placed.mean,
+        propensity=placed.propensity,
+        explored=placed.explored,
+        rating=rated.rating if isinstance(rated, Rated) else None,
+        rated_seq=found.seq if found is not None and isinstance(rated, Rated) else None,
+        item_ratings=int(model.ledger.item_ratings[model.items.numbers[placed.item]]),
+        because=because(model, given, event.user, placed.item) if rank <= MOST_EXPLAINED else None,
+    )
+
+
+def because(model: Model, given: dict[str, list[float]], user: str, item: str) -> Because | None:
+    """What the user's own ratings add to the mean of an item, by the present model."""
+    row, number = model.users.numbers.get(user), model.items.numbers[item]
+    found = None if row is None else parts_of_mean(model.agent, row, number)
+    if row is None or found is None or not found.items.size:
+        return None
+    choose_counting(model.agent, row, np.array([number], np.int32), NONE, stream(model.genesis.seed, "viewing"))
+    mean, total = float(model.agent.slate.means[0]), float(found.parts.sum())
+    largest = np.argsort(-np.abs(found.parts), kind="stable")[:MOST_REASONS]
+    named = [(model.items.names[found.items[at]], float(found.parts[at])) for at in largest]
+    reasons = [Reason(name, sum(given[name]) / len(given[name]) if name in given else None, part) for name, part in named]
+    return Because(mean, mean - total, reasons, total - sum(reason.part for reason in reasons))
+
+
+def _ratings_by_item(model: Model, log: ReadableLog, user: str) -> dict[str, list[float]]:
+    """The latest ratings of a user, by item."""
+    given: dict[str, list[float]] = {}
+    row = model.users.numbers.get(user)
+    for seq in [] if row is None else latest_of(model.ledger, row, MOST_READ):
+        body = log.body(seq)
+        event = None if body is None else decode(body)
+        if isinstance(event, Rated):
+            given.setdefault(event.item, []).append(event.rating)
+    return given
+
+
+def _close_now(model: Model, event: Decided, n: int) -> list[ShownItem]:
+    """What the present model would put next, had the decision to be made now."""
+    shown = [placed.item for placed in event.items]
+    asked = Recommend(event.user, 1, event.candidates, [*event.exclude, *shown])
+    view = Overlay(model)
+    try:
+        candidates = eligible(view, asked, NONE)
+    except NoEligibleCandidate:
+        return []
+    row = model.row_of(event.user)
+    agent = view.agent_for(row)
+    choose_counting(agent, row, candidates, NONE, stream(model.genesis.seed, "viewing"))
+    return shown_items(best_of(agent, view, candidates, n))
+
+
+def _check_list(request: ListUsers | ListItems) -> None:
+    check_count("n", request.n, 1, MOST_LISTED)
+    check_count("after", request.after, 0, 2**53 - 1)
+    if request.search is not None:
+        check_id("search", request.search)
+
+
+def _search(names: Sequence[str], search: str | None, after: int, n: int) -> tuple[list[int], int | None]:
+    """The numbers of the next n names, or of those that contain a text, and where to go on."""
+    if search is None:
+        end = min(after + n, len(names))
+        return list(range(min(after, len(names)), end)), end if end < len(names) else None
+    wanted, found = search.casefold(), []
+    end = min(after + MOST_SEARCHED, len(names))
+    for number in range(after, end):
+        if wanted in names[number].casefold():
+            found.append(number)
+            if len(found) == n:
+                end = number + 1
+                break
+    return found, end if end < len(names) else None

@@ -1,0 +1,50 @@
+"""A page in a browser of its own, and names that somebody would choose who wants to break it."""
+
+from typing import Any
+
+HOSTILE = [
+    "<img src=x onerror=\"document.title='broken'\">",
+    "</script><script>document.title='broken'</script>",
+    "\"'><svg onload=document.title='broken'>",
+    "'; DROP TABLE log; --",
+    "${document.title='broken'}",
+    "\u202eright to left\u202c",
+    "שלום עולם",
+    "مرحبا بالعالم",
+    '=HYPERLINK(1),"quoted"',
+    "#/try?user=somebody&n=9",
+    "x" * 256,
+    "👩‍👩‍👧‍👦" * 36,
+]
+
+WATCH = """
+window.violations = [];
+document.addEventListener("securitypolicyviolation", (event) => window.violations.push(`${event.violatedDirective} ${event.blockedURI}`));
+"""
+
+
+class Tab:
+    """One page in a browser of its own, which keeps what goes wrong."""
+
+    def __init__(self, browser: Any, port: int, **options: Any) -> None:
+        self.base = f"http://127.0.0.1:{port}/"
+        self.context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **options})
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(20_000)
+        self.page.add_init_script(WATCH)
+        self.errors: list[str] = []
+        self.foreign: list[str] = []
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("request", lambda request: None if request.url.startswith((self.base, "blob:")) else self.foreign.append(request.url))
+
+    def go(self, view: str) -> Any:
+        self.page.goto(f"{self.base}#/{view}")
+        return self.page
+
+    def close(self) -> None:
+        """Whatever was done: no error in a script, nothing that the policy of the page forbids, no request to anybody else."""
+        violations = self.page.evaluate("window.violations")
+        title = self.page.title()
+        self.context.close()
+        assert (self.errors, violations, self.foreign) == ([], [], [])
+        assert title != "broken"

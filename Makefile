@@ -7,7 +7,7 @@ READY := .venv/.ready
 ALBATROSS_DATA ?= $(if $(wildcard ../shared/data),$(abspath ../shared/data))
 export ALBATROSS_DATA
 
-.PHONY: demo test lint bench bench-all bench-service chaos soak peers clean
+.PHONY: demo test lint bench bench-all bench-service chaos soak golden mutants peers clean
 
 demo: $(READY)  ## the main job on a world nobody has rated yet
 	$(BIN)/albatross demo
@@ -38,6 +38,12 @@ chaos: $(READY)  ## what the tests of the service do, in full: 2,000 kills, 10,0
 soak: $(READY)  ## ten minutes of honest clients among hostile ones, and ten times more requests than can be answered
 	PYTHONPATH=tests:. $(BIN)/python -m faults.overload
 	PYTHONPATH=tests:. $(BIN)/python -m faults.soak 600
+
+golden: $(READY)  ## record anew what short trials come to, after a change that means to change it
+	PYTHONPATH=tests $(BIN)/python -m golden
+
+mutants: $(READY)  ## put the listed faults in, one at a time, and see whether the tests notice; goes on where it stopped
+	PYTHONPATH=tests $(BIN)/python -m mutants
 
 peers: $(READY)  ## other libraries on the same ratings, in an environment of their own
 	$(BIN)/python -m benchmarks.peers .venv-peers

@@ -116,7 +116,7 @@ def _try(tree: Path, mutant: Mutant) -> tuple[str, float]:
 
 def _pytest(tree: Path, tests: Iterable[str], interpreted: bool, longest: float, stop: bool) -> int:
     """The exit code of pytest in the copy; tests that hang count as failed."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--override-ini=addopts=", *OPTIONS]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--override-ini=addopts=", *OPTIONS]
     environment = {
         **os.environ,
         "PYTHONPATH": str(tree / "src"),

@@ -87,15 +87,15 @@ def test_every_policy_meets_the_same_public(world: Synthetic) -> None:
             np.testing.assert_allclose(other.rewards - other.expected, first.rewards - first.expected, rtol=0, atol=1e-13)
 
 
-@pytest.mark.parametrize("repeats", [True, False])
-def test_arrivals_reactions_and_what_a_policy_draws_have_streams_of_their_own(repeats: bool) -> None:
+@pytest.mark.parametrize(("repeats", "horizon"), [(True, CHUNK + 50), (False, 150)])
+def test_arrivals_reactions_and_what_a_policy_draws_have_streams_of_their_own(repeats: bool, horizon: int) -> None:
     world = replace(SMALL, repeats=repeats)
-    lived = simulate(Random(), world, horizon=150, seed=6)
-    np.testing.assert_array_equal(lived.users, arrivals(world.world(6), stream(6, "arrivals"), 150))
-    moods = stream(6, "reactions").standard_normal(150)
+    lived = simulate(Random(), world, horizon, seed=6)
+    np.testing.assert_array_equal(lived.users, arrivals(world.world(6), stream(6, "arrivals"), horizon))
+    moods = stream(6, "reactions").standard_normal(horizon)
     np.testing.assert_allclose(lived.rewards - lived.expected, world.noise * moods, atol=1e-13)
     if repeats:
-        np.testing.assert_array_equal(lived.items, stream(6, "exploring").random((150, world.n_items)).argmax(axis=1))
+        np.testing.assert_array_equal(lived.items, stream(6, "exploring").random((horizon, world.n_items)).argmax(axis=1))
 
 
 def test_users_arrive_uniformly() -> None:

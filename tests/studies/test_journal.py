@@ -80,6 +80,14 @@ def test_an_edited_policy_is_run_anew(tmp_path: Path, monkeypatch: pytest.Monkey
     assert [trial in Journal(tmp_path) for trial in TRIALS] == [False] * 3 + [True] * 3
 
 
+def test_a_finished_trial_is_on_disk_before_it_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal, synced = Journal(tmp_path), []
+    monkeypatch.setattr("os.fsync", lambda _: synced.append((TRIALS[0] in journal, (tmp_path / JOURNAL).stat().st_size > 0)))
+    journal.add(TRIALS[0], run(TRIALS[0]))
+    assert synced == [(False, True)]
+    assert TRIALS[0] in journal
+
+
 def test_the_table_is_the_results_one_row_per_checkpoint(tmp_path: Path) -> None:
     journal = finished(tmp_path, TRIALS[:2])
     query = f"SELECT seed, step, regret, ndcg, policy, protocol FROM '{tmp_path / RESULTS}' WHERE seed = 1"

@@ -9,6 +9,7 @@ from albatross.environments.synthetic import Uniform
 from albatross.policies.alb import ALB
 from albatross.policies.nmf_bandit import NMFBandit
 from albatross.studies.journal import Journal
+from albatross.studies.paper import N_SEEDS, TUNING_SEEDS
 from albatross.studies.plan import Cell, Study
 from albatross.studies.trials import Result
 from albatross.studies.tuning import best_parameters, write_parameters
@@ -49,3 +50,7 @@ def test_each_data_set_and_policy_has_its_own_and_reads_back(tmp_path: Path) -> 
     assert tuned == {"films": {"nmf-bandit": {"set_size": 5}}, "books": {"nmf-bandit": {"set_size": 20}}}
     write_parameters(tuned, tmp_path / "tuned.toml")
     assert tomllib.loads((tmp_path / "tuned.toml").read_text()) == tuned
+
+
+def test_no_reported_number_comes_from_a_seed_of_the_tuning() -> None:
+    assert not set(TUNING_SEEDS) & set(range(N_SEEDS))

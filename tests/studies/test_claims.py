@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from albatross.studies.claims import NDCG_MARGIN, NOT_REPRODUCED, REPRODUCED, UNDECIDED, Evidence, Values, Verdict, judge
+from albatross.studies.claims import NDCG_MARGIN, NO_VERDICT, NOT_REPRODUCED, REPRODUCED, UNDECIDED, Evidence, Values, Verdict, judge
 from albatross.studies.paper import RANKS, REAL, RIVALS, SYNTHETIC
 
 SEEDS = np.arange(10.0)
@@ -111,6 +111,15 @@ def test_no_word_rests_on_a_mean_alone(side: float) -> None:
         assert words(judge(judged), claim) == {UNDECIDED}
     faster = judged._replace(seconds=Given(np.ones(10), np.full(10, 2.0) + wide, np.ones(10)))
     assert words(judge(faster), "PTS takes about as long") == {UNDECIDED}
+
+
+@pytest.mark.parametrize(("n_seeds", "judged"), [(4, False), (5, True)])
+def test_with_fewer_than_five_seeds_no_claim_is_judged(n_seeds: int, judged: bool) -> None:
+    one, ten = np.full(n_seeds, 1.0), np.full(n_seeds, 10.0)
+    sure = Given(one, ten, ten)
+    verdicts = judge(Evidence(SYNTHETIC + REAL, sure, sure, sure, {25_000: one}))
+    assert ({verdict.word for verdict in verdicts} == {NO_VERDICT}) is not judged
+    assert verdicts[0].measured == "difference -9 [-9, -9]", "the numbers are there all the same"
 
 
 def test_data_sets_that_were_not_run_are_not_judged() -> None:

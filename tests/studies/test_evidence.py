@@ -9,7 +9,7 @@ from albatross.studies.trials import Result
 
 def grown(power: float, factor: float = 1.0) -> Result:
     steps = np.arange(1, 101) * 10
-    curve = factor * steps**power
+    curve = np.asarray(factor * steps**power, np.float64)
     curve[:9] = 0.0  # the beginning is not looked at
     return Result(steps, curve, curve, steps / 1000.0, 0.0, {}, factor, "state")
 

@@ -11,7 +11,7 @@ from albatross.core.outside import digest_of
 from albatross.core.streams import stream
 from albatross.studies.comparison import Comparison
 from albatross.studies.report.document import Grid
-from albatross.studies.showing import label, show_interval, show_number
+from albatross.studies.showing import interval_heading, interval_note, label, show_interval, show_number
 from albatross.studies.statistics import mean_over_seeds
 from albatross.studies.trials import Result
 
@@ -21,7 +21,8 @@ def headline(comparison: Comparison) -> str:
     environment, seeds = comparison.environment, comparison.seeds
     numbers = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]}–{seeds[-1]}"
     sizes = f"{environment.n_users:,} users, {environment.n_items:,} items"
-    return f"{comparison.dataset}: {sizes}; {comparison.horizon:,} steps {comparison.protocol}, {numbers}"
+    note = interval_note(len(seeds))
+    return f"{comparison.dataset}: {sizes}; {comparison.horizon:,} steps {comparison.protocol}, {numbers}" + (f"\n({note})" if note else "")
 
 
 def comparison_grid(comparison: Comparison) -> Grid:
@@ -33,7 +34,7 @@ def comparison_grid(comparison: Comparison) -> Grid:
         microseconds = 1e6 * np.mean([result.seconds for result in results]) / comparison.horizon
         row = [label(policy), show_number(regret.mean), show_interval(regret), show_number(pseudo_regret), show_number(microseconds, 1)]
         rows.append(row)
-    return Grid(("policy", "regret", "95 % interval", "pseudo-regret", "µs/step"), rows)
+    return Grid(("policy", "regret", interval_heading(len(comparison.seeds)), "pseudo-regret", "µs/step"), rows)
 
 
 def as_json(comparison: Comparison) -> dict[str, Any]:
@@ -55,8 +56,12 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
     }
 
 
+def as_text(comparison: Comparison) -> str:
+    return json.dumps(as_json(comparison))
+
+
 def save_json(comparison: Comparison, path: Path) -> None:
-    text = json.dumps(as_json(comparison))
+    text = as_text(comparison)
     with whole_file(path) as partial:
         partial.write_text(text + "\n", encoding="utf-8")
 

@@ -10,7 +10,7 @@ from albatross.core.errors import InvalidInput
 from albatross.core.streams import stream
 from albatross.studies.journal import Journal
 from albatross.studies.plan import Cell, Study
-from albatross.studies.showing import NOTHING, label, show_estimate, show_interval, show_mean, show_number
+from albatross.studies.showing import NOTHING, interval_heading, interval_note, label, show_estimate, show_interval, show_mean, show_number
 from albatross.studies.statistics import mean_over_seeds, paired_difference
 from albatross.studies.trials import Result
 
@@ -28,8 +28,8 @@ class Summary(NamedTuple):
 def summarize(planned: Study, journal: Journal) -> Summary:
     """A line per policy: how many seeds are finished, and what they come to."""
     protocols = sorted({trial.protocol() for trial in planned.trials()})
-    title = f"{planned.title}: {planned.horizon:,} steps {'; '.join(protocols)}"
-    headings = ["policy", "seeds", "regret", "95 % interval", *(["NDCG"] if planned.ndcg else []), "s/trial"]
+    title = f"{planned.title}: {planned.horizon:,} steps {'; '.join(protocols)}{_noted(planned)}"
+    headings = ["policy", "seeds", "regret", interval_heading(len(planned.seeds)), *(["NDCG"] if planned.ndcg else []), "s/trial"]
     blocks: dict[str, list[list[str]]] = {}
     for cell in planned.cells:
         blocks.setdefault(cell.dataset, []).append(_line(planned, cell, journal))
@@ -54,8 +54,13 @@ def compare_policies(planned: Study, journal: Journal, policy: str, at: Sequence
         ]
         if planned.ndcg:
             blocks[dataset].append([f"NDCG@{planned.ndcg.depth}", *_against(ours, others, _final_ndcg, max, 4)])
-    title = f"{planned.title}: means over seeds with 95 % intervals, differences paired by seed"
+    title = f"{planned.title}: means over seeds with 95 % intervals, differences paired by seed{_noted(planned)}"
     return Summary(title, ("", policy, "best other", "difference", "which"), blocks)
+
+
+def _noted(planned: Study) -> str:
+    note = interval_note(len(planned.seeds))
+    return f"\n({note})" if note else ""
 
 
 def _line(planned: Study, cell: Cell, journal: Journal) -> list[str]:

@@ -21,6 +21,7 @@ def test_columns_of_numbers_stand_to_the_right() -> None:
     assert '<th>policy</th><th class="number">seeds</th><th class="number">regret</th><th>remark</th>' in page
     assert '<td class="number" data-label="regret">12.3 [10.2, 14.9]</td>' in page
     assert '<td data-label="policy">alb</td>' in page
+    assert '<meta name="viewport"' in page
     assert as_markdown([Grid(("a", "b"), [])]) == "| a | b |\n| --- | --- |\n"
 
 

@@ -23,9 +23,12 @@ td.reproduced { color: #00664a; } td.not-reproduced { color: #a33c00; } td.undec
   tr:has(th) { display: none; }
   tr { border-bottom: 2px solid #ddd; padding: 0.4rem 0; }
   td, td.number { display: flex; justify-content: space-between; gap: 1rem; text-align: right; border: 0; padding: 0.1rem 0; }
-  td::before { content: attr(data-label); color: #555; text-align: left; font-weight: 400; }
+  td::before { content: attr(data-label); color: #555; flex: none; text-align: left; font-weight: 400; }
 }
 """
+
+VIEWPORT = '<meta name="viewport" content="width=device-width, initial-scale=1">'
+"""Without it a phone draws a page for a desk, and shrinks it."""
 
 WORDS = ("reproduced", "not reproduced", "undecided", "no verdict")
 """Verdicts, which have colours of their own."""
@@ -79,7 +82,7 @@ def _markdown(block: Block) -> str:
 
 def as_html(title: str, blocks: Sequence[Block]) -> str:
     body = "\n".join(_html(block) for block in blocks)
-    head = f'<meta charset="utf-8"><title>{html.escape(title)}</title><style>{STYLE}</style>'
+    head = f'<meta charset="utf-8">{VIEWPORT}<title>{html.escape(title)}</title><style>{STYLE}</style>'
     return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n'
 
 

@@ -82,7 +82,7 @@ def paper_blocks(reproduction: Reproduction, pictures: Sequence[Picture]) -> lis
 
 def _intervals(n_seeds: int) -> str:
     note = interval_note(n_seeds)
-    return f"Intervals are 95 %, {note}" if note else "Intervals are 95 %, by bootstrap over seeds"
+    return f"Intervals are 95 % ({note})" if note else "Intervals are 95 %, by bootstrap over seeds"
 
 
 def _numbers(outcomes: Outcomes, horizon: int) -> Grid:

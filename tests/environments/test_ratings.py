@@ -89,7 +89,7 @@ def test_worlds_differ_where_ratings_or_protocol_do() -> None:
 
 
 def test_relevances_are_not_negative() -> None:
-    assert Ratings(table_of(ROWS)).shift == 0.0
+    assert Ratings(table_of(ROWS)).shift == Ratings(table_of(ROWS)._replace(scale=(1.0, 5.0))).shift == 0.0
     below = table_of([("ann", "heat", -3.0), ("ann", "alien", 2.0)])
     assert Ratings(below).shift == 3.0
     assert Ratings(below._replace(scale=(-10.0, 10.0))).shift == 10.0

@@ -7,7 +7,7 @@ READY := .venv/.ready
 ALBATROSS_DATA ?= $(if $(wildcard ../shared/data),$(abspath ../shared/data))
 export ALBATROSS_DATA
 
-.PHONY: demo test lint bench bench-all bench-service chaos soak dist peers clean
+.PHONY: demo test lint bench bench-all bench-service chaos soak golden mutants dist peers clean
 
 demo: $(READY)  ## the main job on a world nobody has rated yet
 	$(BIN)/albatross demo
@@ -42,6 +42,12 @@ soak: $(READY)  ## ten minutes of honest clients among hostile ones, and ten tim
 dist: $(READY)  ## wheel and source archive, tried in environments of their own: without extras, and with each
 	rm -rf dist
 	PYTHONPATH=tests $(BIN)/python -m distribution dist
+
+golden: $(READY)  ## record anew what short trials come to, after a change that means to change it
+	PYTHONPATH=tests $(BIN)/python -m golden
+
+mutants: $(READY)  ## put the listed faults in, one at a time, and see whether the tests notice; goes on where it stopped
+	PYTHONPATH=tests $(BIN)/python -m mutants
 
 peers: $(READY)  ## other libraries on the same ratings, in an environment of their own
 	$(BIN)/python -m benchmarks.peers .venv-peers

@@ -19,6 +19,7 @@ def test_what_is_not_here_is_listed_without_a_size(capsys: pytest.CaptureFixture
     for name in ("movielens-100k", "movielens-1m", "jester-1", "jester-2", "book-crossing"):
         assert name in output
     assert "ml-100k.zip is not here" in output
+    assert "movielens-100k: get it with: albatross data fetch movielens-100k" in output
 
 
 def test_where_a_missing_archive_belongs_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,7 @@
 """`albatross list`, `albatross --version` and the help."""
 
 import dataclasses
+import json
 
 import pytest
 
@@ -39,6 +40,32 @@ def test_one_data_set(capsys: pytest.CaptureFixture[str]) -> None:
     output = output_of(capsys, "list", "bernoulli")
     assert "candidates" in output
     assert "ridge" not in output
+
+
+def test_a_short_list_has_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = output_of(capsys, "list", "--short").splitlines()
+    assert set(policies.names()) <= {line.split()[0] for line in lines if line.strip()}
+    assert not any(line.startswith(" ") and "accepted" in line for line in lines)
+    assert len(lines) < 0.4 * len(output_of(capsys, "list").splitlines())
+
+
+def test_a_list_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    everything = json.loads(output_of(capsys, "list", "--json"))
+    assert {*policies.names(), "gaussian"} <= set(everything)
+    assert everything["gaussian"]["kind"] == "data set"
+    found = json.loads(output_of(capsys, "list", "--json", "alb"))
+    assert list(found) == ["alb"]
+    assert found["alb"]["kind"] == "policy"
+    assert found["alb"]["parameters"]["rank"] == {
+        "default": 5,
+        "accepted": "a whole number, at least 1",
+        "meaning": "length of the user and item vectors (k)",
+    }
+
+
+def test_no_option_is_there_that_nobody_meant(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in (("run",), ("study", "compare"), ("reproduce",), ("serve",), ("list",)):
+        assert "--empty-" not in output_of(capsys, *command, "--help")
 
 
 def test_an_unknown_name(capsys: pytest.CaptureFixture[str]) -> None:

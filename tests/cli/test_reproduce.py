@@ -36,3 +36,15 @@ def test_the_synthetic_part_leaves_a_report_with_every_verdict(tmp_path: Path, c
 def test_too_little_to_say_anything_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "--seeds", "1"]) == 2
     assert "--seeds is 1; accepted: a whole number, at least 2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("engine", "module"), [("ray", "ray"), ("ray://127.0.0.1:1", "grpc")])
+def test_without_ray_it_is_refused_before_anything_is_done(
+    engine: str, module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("albatross.studies.ray_engine.find_spec", lambda name: None if name == module else name)
+    assert main(["reproduce", "--engine", engine, "--folder", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr()
+    assert f"the engine {engine} needs" in said.err
+    assert said.out == ""
+    assert not (tmp_path / "out").exists()

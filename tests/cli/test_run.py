@@ -53,6 +53,21 @@ def test_the_file_holds_what_a_simulation_says(tmp_path: Path) -> None:
         assert run["seconds"] > 0
 
 
+def test_json_goes_to_standard_output_where_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RUN, "--json", "-"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert [policy["name"] for policy in content["policies"]] == ["random"]
+
+
+def test_few_seeds_are_named_as_such(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RUN[:-4], "--seeds", "4", "--jobs", "1"]) == 0
+    few = capsys.readouterr().out
+    assert main([*RUN[:-4], "--seeds", "5", "--jobs", "1"]) == 0
+    assert "95 % t-interval" in few
+    assert "fewer than 5 seeds: Student's t-intervals, too few for a verdict" in few
+    assert "seeds:" not in capsys.readouterr().out
+
+
 def test_the_table_names_policies_and_their_means(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     content = run_json(tmp_path / "out.json", *RUN, "--policy", "alb", "--set", "ridge=0.01")
     output = capsys.readouterr()
@@ -90,11 +105,11 @@ def test_a_file_of_ratings(tmp_path: Path) -> None:
     assert random["regret"] == random["pseudo_regret"]
 
 
-@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
-def test_a_figure_in_the_format_of_its_name(suffix: str, tmp_path: Path) -> None:
-    path = tmp_path / f"regret.{suffix}"
+@pytest.mark.parametrize(("name", "beginning"), [("regret.png", b"\x89PNG\r"), ("regret.SVG", b"<?xml"), ("regret.png.pdf", b"%PDF-")])
+def test_a_figure_in_the_format_of_its_name(name: str, beginning: bytes, tmp_path: Path) -> None:
+    path = tmp_path / name
     assert main([*RUN, "--figure", str(path)]) == 0
-    assert path.read_bytes()[:5] in (b"\x89PNG\r", b"<?xml", b"%PDF-")
+    assert path.read_bytes().startswith(beginning)
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -187,10 +202,13 @@ sys.exit(main())
 def test_the_interrupt_key_ends_all_of_it(jobs: str, tmp_path: Path) -> None:
     arguments = ["run", "--policy", "random", "--dataset", "gaussian", "--horizon", "20000", "--seeds", "100000", "--jobs", jobs]
     command = [sys.executable, "-c", INTERRUPTED, *arguments, "--json", str(tmp_path / "out.json")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+    # Without a PATH there is no pgrep, by which workers are found where there is no psutil.
+    bare = {**os.environ, "PATH": ""}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, env=bare) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "running\n"
-        os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to the workers too
+        for _ in range(2):  # a terminal sends it to the workers too; `timeout -s INT` sends it twice
+            os.killpg(process.pid, signal.SIGINT)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert errors.splitlines()[-1] == "albatross: interrupted"

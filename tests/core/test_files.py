@@ -34,6 +34,23 @@ def test_what_is_written_takes_the_place_of_the_old_file(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_file_gets_its_name_when_it_is_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Synchronised first, then renamed, then the folder: otherwise a power failure may leave an empty file under the old name."""
+    if not Path("/proc/self/fd").exists():
+        pytest.skip("there is no /proc to see which file is synchronised")
+    happened: list[str] = []
+
+    def noted(file: int) -> None:
+        name = Path(f"/proc/self/fd/{file}").readlink()
+        happened.append("folder" if name == tmp_path else f"{name.suffix} of {len(name.read_bytes())} bytes")
+        happened.append("named" if (tmp_path / "out.json").exists() else "not yet named")
+
+    monkeypatch.setattr("os.fsync", noted)
+    with whole_file(tmp_path / "out.json") as partial:
+        partial.write_text("whole")
+    assert happened == [".partial of 5 bytes", "not yet named", "folder", "named"]
+
+
 def test_without_fcntl_the_lock_of_windows_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A system that has neither is told so by the import error, and nothing is silently left unlocked."""
     locked: set[int] = set()

@@ -67,10 +67,10 @@ def test_the_same_ratings_however_they_are_written(name: str, content: str | byt
 
 
 def test_numbers_follow_the_order_of_the_file(tmp_path: Path) -> None:
-    table = read_table(written(tmp_path, "user,item,rating\n30,7,1\n4,8,2\n30,8,3\n"))
+    table = read_table(written(tmp_path, "user,item,rating\n4,8,1\n30,7,2\n4,7,3\n"))
     assert table.users.tolist() == [0, 1, 0]
     assert table.items.tolist() == [0, 1, 1]
-    assert [table.user_names.name(number) for number in range(2)] == ["30", "4"]
+    assert [table.user_names.name(number) for number in range(2)] == ["4", "30"]
 
 
 def test_columns_can_be_named(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Logged ratings as a world, and data sets by name."""
 
 import pickle
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
@@ -52,17 +53,23 @@ def test_the_oracle_regrets_nothing() -> None:
     assert simulate(Oracle(), Ratings(table_of(ROWS)), horizon=50, seed=1).regret.tolist() == [0.0] * 50
 
 
-def test_without_repeats_every_rating_is_seen_once() -> None:
-    recording = simulate(Random(), Ratings(table_of(ROWS), repeats=False), horizon=len(ROWS), seed=0)
-    assert len(set(zip(recording.users, recording.items, strict=True))) == len(ROWS)
+def test_without_repeats_every_rating_is_seen_once_and_belongs_to_its_item() -> None:
+    table = table_of(ROWS)
+    logged = {(user, item): rating for user, item, rating in zip(table.users, table.items, table.ratings, strict=True)}
+    for seed in range(5):
+        recording = simulate(Random(), Ratings(table, repeats=False), horizon=len(ROWS), seed=seed)
+        shown = list(zip(recording.users, recording.items, strict=True))
+        assert dict(zip(shown, recording.rewards, strict=True)) == logged
     with pytest.raises(InvalidInput, match="at most 5"):
         simulate(Random(), Ratings(table_of(ROWS), repeats=False), horizon=len(ROWS) + 1, seed=0)
 
 
 def test_a_life_leaves_the_ratings_as_they_were() -> None:
     environment = Ratings(table_of(ROWS), repeats=False)
-    first, second = (simulate(Random(), environment, horizon=5, seed=2) for _ in range(2))
-    assert np.array_equal(first.items, second.items)
+    before = deepcopy(environment.world(0))
+    for horizon in (1, 3, 5):
+        simulate(Random(), environment, horizon, seed=2)
+        np.testing.assert_equal(tuple(environment.world(0)), tuple(before))
 
 
 def test_sent_to_another_process_it_is_the_same_world() -> None:
@@ -82,7 +89,7 @@ def test_worlds_differ_where_ratings_or_protocol_do() -> None:
 
 
 def test_relevances_are_not_negative() -> None:
-    assert Ratings(table_of(ROWS)).shift == 0.0
+    assert Ratings(table_of(ROWS)).shift == Ratings(table_of(ROWS)._replace(scale=(1.0, 5.0))).shift == 0.0
     below = table_of([("ann", "heat", -3.0), ("ann", "alien", 2.0)])
     assert Ratings(below).shift == 3.0
     assert Ratings(below._replace(scale=(-10.0, 10.0))).shift == 10.0

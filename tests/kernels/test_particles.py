@@ -95,6 +95,18 @@ def some_particles(random: np.random.Generator) -> filtering.Particles:
     )
 
 
+@pytest.mark.parametrize(("weights", "number"), [([1 / 6] * 6, 6.0), ([1.0] + [0.0] * 5, 1.0), ([0.5, 0.5] + [0.0] * 4, 2.0)])
+def test_with_ess_a_new_generation_is_drawn_only_if_few_particles_count(weights: list[float], number: float) -> None:
+    particles, work = some_particles(np.random.default_rng(0)), filtering.new_work(N_PARTICLES, RANK)
+    assert sampling.effective_number(np.array(weights)) == pytest.approx(number)
+    work.weights[:] = weights
+    particles.log_weights[:] = -9.0
+    filtering.resample(particles, filtering.Model(0.5, 1.0, 1.0, sampling.ESS), work, np.random.default_rng(1))
+    drawn = number < 0.5 * N_PARTICLES
+    assert (work.ancestors.tolist() != list(range(N_PARTICLES))) == drawn
+    assert set(particles.log_weights) == {-np.log(N_PARTICLES) if drawn else -9.0}
+
+
 def read(particles: filtering.Particles) -> Array:
     """All vectors by particle, the items' after the users'."""
     vectors = np.full((RANK, N_PARTICLES), np.nan)

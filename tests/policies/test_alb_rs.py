@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 from albatross import Agent, simulate
+from albatross.core.state import reserve
 from albatross.environments.synthetic import Bernoulli, Gaussian, Synthetic, Uniform
+from albatross.kernels.catalogue import SEARCHED_FROM
+from albatross.kernels.operations import ALL_ITEMS
 from albatross.policies.alb import ALB
-from albatross.policies.alb_rs import ALBRS
+from albatross.policies.alb_rs import ALBRS, choose_item, is_due, learn_rating
 
 
 @pytest.mark.parametrize("world", [Gaussian(), Uniform(candidates=30), Bernoulli()])
@@ -47,3 +50,18 @@ def test_between_switches_the_user_stays_and_the_inverse_counts_what_was_shown()
     assert agent.state.switches[0] == 1
     first = 0.5 * np.eye(3)
     assert agent.state.user_growth[0] == pytest.approx(np.linalg.slogdet(precision)[1] - np.linalg.slogdet(first)[1])
+
+
+@pytest.mark.parametrize("n_items", [6, SEARCHED_FROM])
+def test_between_switches_the_mean_is_expected_and_the_score_hoped_for(n_items: int) -> None:
+    """Interpreted, because a large catalogue takes longer to compile than to search."""
+    agent = Agent(ALBRS(rank=3, ridge=0.5, patience=1.0), n_users=1, n_items=n_items, seed=1)
+    state, settings = reserve(agent.state, 4), ALBRS(rank=3, ridge=0.5, patience=1.0).settings()
+    for item in range(4):
+        learn_rating(state, settings, agent.scratch, 0, item, 2.0, agent.learning)
+    assert not is_due(state, settings, 0)
+    slate = agent.slate._replace(whole=False)
+    best, _ = choose_item(state, settings, agent.scratch, 0, ALL_ITEMS, slate, agent.exploring)
+    assert slate.means[best] == pytest.approx(state.user_centers[0] @ state.item_factors[best])
+    assert slate.scores[best] == pytest.approx((state.item_factors @ state.user_factors[0]).max())
+    assert slate.means[best] < slate.scores[best] - 0.1

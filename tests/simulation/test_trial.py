@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ import pytest
 from albatross import Recording, simulate
 from albatross.core.errors import InvalidInput
 from albatross.core.policy import Policy
+from albatross.core.streams import stream
 from albatross.environments.synthetic import Bernoulli, Gaussian, Synthetic, Uniform
+from albatross.environments.world import arrivals
 from albatross.policies.alb import ALB
 from albatross.policies.oracle import Oracle
 from albatross.policies.random import Random
@@ -82,6 +85,17 @@ def test_every_policy_meets_the_same_public(world: Synthetic) -> None:
             assert (other.rewards[higher] >= first.rewards[higher]).all()
         else:
             np.testing.assert_allclose(other.rewards - other.expected, first.rewards - first.expected, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize(("repeats", "horizon"), [(True, CHUNK + 50), (False, 150)])
+def test_arrivals_reactions_and_what_a_policy_draws_have_streams_of_their_own(repeats: bool, horizon: int) -> None:
+    world = replace(SMALL, repeats=repeats)
+    lived = simulate(Random(), world, horizon, seed=6)
+    np.testing.assert_array_equal(lived.users, arrivals(world.world(6), stream(6, "arrivals"), horizon))
+    moods = stream(6, "reactions").standard_normal(horizon)
+    np.testing.assert_allclose(lived.rewards - lived.expected, world.noise * moods, atol=1e-13)
+    if repeats:
+        np.testing.assert_array_equal(lived.items, stream(6, "exploring").random((horizon, world.n_items)).argmax(axis=1))
 
 
 def test_users_arrive_uniformly() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from albatross.core.errors import InvalidInput
 from albatross.environments.synthetic import Uniform
+from albatross.kernels.compiling import source_fingerprint as fingerprint
 from albatross.metrics.ndcg import NDCG
 from albatross.policies.alb import ALB
 from albatross.policies.random import Random
@@ -71,6 +72,20 @@ def test_the_key_changes_with_everything_that_matters() -> None:
     ]
     assert len({trial_key(each) for each in [trial, *others]}) == 1 + len(others)
     assert trial_key(replace(trial, dataset="another label")) == trial_key(trial)
+
+
+def test_an_edited_policy_is_run_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    finished(tmp_path, TRIALS)
+    monkeypatch.setattr("albatross.studies.journal.source_fingerprint", lambda policy: "edited" if policy is ALB else fingerprint(policy))
+    assert [trial in Journal(tmp_path) for trial in TRIALS] == [False] * 3 + [True] * 3
+
+
+def test_a_finished_trial_is_on_disk_before_it_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal, synced = Journal(tmp_path), []
+    monkeypatch.setattr("os.fsync", lambda _: synced.append((TRIALS[0] in journal, (tmp_path / JOURNAL).stat().st_size > 0)))
+    journal.add(TRIALS[0], run(TRIALS[0]))
+    assert synced == [(False, True)]
+    assert TRIALS[0] in journal
 
 
 def test_the_table_is_the_results_one_row_per_checkpoint(tmp_path: Path) -> None:

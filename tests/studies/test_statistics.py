@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import norm, sem, t
 
 from albatross.studies.statistics import bootstrap, interquartile_mean, mean_over_seeds, paired_difference, probability_of_improvement
 
@@ -46,8 +46,25 @@ def test_one_seed_says_nothing_of_others() -> None:
     assert np.isnan(estimate.high).all()
 
 
+@pytest.mark.parametrize("n_seeds", [2, 3, 4])
+def test_few_seeds_have_the_interval_of_student(n_seeds: int) -> None:
+    curves = np.random.default_rng(4).normal(size=(n_seeds, 3))
+    estimate = mean_over_seeds(curves, random())
+    low, high = t.interval(0.95, n_seeds - 1, curves.mean(axis=0), sem(curves, axis=0))
+    np.testing.assert_allclose(estimate.low, low, rtol=1e-3)
+    np.testing.assert_allclose(estimate.high, high, rtol=1e-3)
+    assert (estimate.high > curves.max(axis=0)).all(), "wider than what was seen"
+
+
+def test_few_values_have_no_bootstrap() -> None:
+    for estimate in (interquartile_mean([[1.0, 2.0, 3.0, 4.0]], random()), probability_of_improvement([1.0] * 9, [2.0] * 4, random())):
+        assert np.isnan(estimate.low)
+        assert np.isnan(estimate.high)
+        assert np.isfinite(estimate.mean)
+
+
 def test_the_same_generator_gives_the_same_interval() -> None:
-    values = [1.0, 5.0, 2.0]
+    values = [1.0, 5.0, 2.0, 4.0, 3.0]
     assert mean_over_seeds(values, random()) == mean_over_seeds(values, random())
 
 

@@ -23,6 +23,8 @@ def show() -> None:
     for entry in datasets.listing():
         name, summary = entry.dataset.dataset_name(), entry.summary
         remarks += [f"{name}: {remark}" for remark in entry.remarks]
+        if len(entry.paths) < len(entry.dataset.needed()):
+            remarks.append(f"{name}: get it with: albatross data fetch {name}")
         if summary is None:
             table.add_row(name, *["–"] * 5)
             continue

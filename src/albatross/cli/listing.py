@@ -2,8 +2,10 @@
 
 import dataclasses
 import sys
-from typing import get_type_hints
+from json import dumps
+from typing import Annotated, Any, get_type_hints
 
+from cyclopts import Parameter
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
@@ -21,17 +23,23 @@ POLICIES = "Policies (--policy NAME --set parameter=value)"
 DATASETS = "Data sets (--dataset NAME --world parameter=value)"
 
 
-def show(*names: str) -> None:
+def show(
+    *names: str, short: Annotated[bool, Parameter(negative=())] = False, json: Annotated[bool, Parameter(negative=())] = False
+) -> None:
     """Print the policies and the data sets, with their parameters, defaults and what they accept.
 
     Parameters
     ----------
     names
         Print these only; also file.py:Class and module:Class.
+    short
+        A line each, without parameters.
+    json
+        For programs: one JSON object, by name.
     """
     installed, troubles = policies.offered()
     sections: dict[str, dict[str, tuple[type[Recipe], ...]]] = {
-        POLICIES: {name: (policies.find(name),) for name in policies.names()},
+        POLICIES: {name: (policies.find(name),) for name in sorted(policies.names(), key=lambda name: (name != policies.DEFAULT, name))},
         INSTALLED: {name: (policy,) for name, policy in installed.items()},
         DATASETS: environments.recipes(),
     }
@@ -41,6 +49,9 @@ def show(*names: str) -> None:
             sections[OUTSIDE] = sections.get(OUTSIDE, {}) | {name: (policies.find(name),)}
         elif name not in known:
             raise unknown("policy or data set", name, known)
+    if json:
+        print(as_json({name: parts for section in sections.values() for name, parts in section.items() if not names or name in names}))
+        return
     console = Console(highlight=False)
     for heading, section in sections.items():
         chosen = {name: parts for name, parts in section.items() if not names or name in names}
@@ -49,6 +60,8 @@ def show(*names: str) -> None:
         for name, parts in chosen.items():
             summary = (parts[0].__doc__ or "").strip().partition("\n")[0]
             console.print(Text.assemble((name, "bold"), "  ", summary))
+            if short:
+                continue
             if issubclass(parts[0], Policy):
                 for line in (_told(parts[0]), parts[0].reference()):
                     console.print(Padding(Text(line, style="dim"), (0, 0, 0, 2)))
@@ -65,6 +78,27 @@ def _told(policy: type[Policy]) -> str:
     if any(field.default is dataclasses.MISSING for field in dataclasses.fields(policy)):
         return "Told beforehand: what its parameters say."
     return f"Told beforehand: {show_needs(policy())}."
+
+
+def as_json(chosen: dict[str, tuple[type[Recipe], ...]]) -> str:
+    """What there is, for programs."""
+    return dumps({name: _described(parts) for name, parts in chosen.items()}, ensure_ascii=False, indent=1)
+
+
+def _described(parts: tuple[type[Recipe], ...]) -> dict[str, Any]:
+    fields = [(field, get_type_hints(recipe)[field.name]) for recipe in parts for field in dataclasses.fields(recipe)]
+    return {
+        "kind": "policy" if issubclass(parts[0], Policy) else "data set",
+        "summary": (parts[0].__doc__ or "").strip().partition("\n")[0],
+        "parameters": {
+            field.name: {
+                "default": None if field.default is dataclasses.MISSING else field.default,
+                "accepted": describe(field, hint),
+                "meaning": field.metadata.get("meaning", ""),
+            }
+            for field, hint in fields
+        },
+    }
 
 
 def _parameters(parts: tuple[type[Recipe], ...]) -> Table:

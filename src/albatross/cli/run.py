@@ -6,16 +6,19 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from albatross import environments
+from albatross import environments, policies
 from albatross.cli.arguments import parse_policy, parse_settings
 from albatross.cli.drawing import check_format, save_comparison
 from albatross.cli.tables import print_comparison
 from albatross.cli.terminal import TERMINAL
 from albatross.core.errors import InvalidInput, check_whole
 from albatross.studies.comparison import compare
-from albatross.studies.report.comparison import save_json
+from albatross.studies.report.comparison import as_text, save_json
 
-DEFAULT_POLICIES = ("mean-field", "alb", "random")
+STANDARD_OUTPUT = Path("-")
+"""Stands for it in place of a file."""
+
+DEFAULT_POLICIES = (policies.DEFAULT, "alb", "random")
 
 
 def run(
@@ -32,7 +35,7 @@ def run(
     seeds: int = 10,
     first_seed: int = 0,
     jobs: int | None = None,
-    json: Path | None = None,
+    json: Annotated[Path | None, Parameter(allow_leading_hyphen=True)] = None,
     figure: Path | None = None,
 ) -> None:
     """Run policies side by side: at the same seed every policy meets the same arrivals and the same noise.
@@ -68,7 +71,7 @@ def run(
     jobs
         Processes to use; if not given, one per core, or one where there is one seed.
     json
-        Write parameters and curves to this file.
+        Write parameters and curves to this file; with -, to standard output in place of the table.
     figure
         Draw cumulative regret to this .png, .svg or .pdf file.
     """
@@ -87,16 +90,19 @@ def run(
     settings.update({key: column for key, column in columns.items() if column is not None})
     environment = environments.from_text(dataset, settings)
     comparison = compare(contenders, dataset, environment, horizon, range(first_seed, first_seed + seeds), jobs, TERMINAL)
-    print_comparison(comparison)
-    if json is not None:
-        save_json(comparison, json)
+    if json == STANDARD_OUTPUT:
+        print(as_text(comparison))
+    else:
+        print_comparison(comparison)
+        if json is not None:
+            save_json(comparison, json)
     if figure is not None:
         save_comparison(comparison, figure)
 
 
 def _check_target(option: str, file: Path | None) -> None:
     """Refuse a file that could not be written before anybody waits for what would be in it."""
-    if file is None:
+    if file is None or (option == "--json" and file == STANDARD_OUTPUT):
         return
     if file.is_dir():
         raise InvalidInput(f"{option} is {file}, a folder; accepted: the name of a file")

@@ -1,8 +1,9 @@
 """`albatross study`: many trials from one file, interrupted and resumed at will."""
 
 from pathlib import Path
+from typing import Annotated
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from albatross.cli.drawing import check_format, save_charts, save_tradeoffs
 from albatross.cli.tables import print_summary
@@ -58,7 +59,7 @@ def show(file: Path, *, folder: Path | None = None) -> None:
 
 
 @study.command
-def compare(file: Path, policy: str, *, at: list[int] | None = None, folder: Path | None = None) -> None:
+def compare(file: Path, policy: str, *, at: Annotated[list[int] | None, Parameter(negative=())] = None, folder: Path | None = None) -> None:
     """One policy of a study against whoever else does best on each data set, paired by seed.
 
     Parameters

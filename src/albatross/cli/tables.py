@@ -8,13 +8,13 @@ from rich.padding import PaddingDimensions
 from rich.table import Table
 
 from albatross.studies.comparison import Comparison
-from albatross.studies.report.comparison import HEADINGS, comparison_blocks, headline
+from albatross.studies.report.comparison import comparison_blocks, headings, headline
 from albatross.studies.report.study import Summary
 
 
 def print_comparison(comparison: Comparison) -> None:
     """A line per policy; close together, so that it fits beside long names of policies."""
-    table = _table(HEADINGS, folded=0, padding=(0, 1, 0, 0))
+    table = _table(headings(comparison), folded=0, padding=(0, 1, 0, 0))
     for number, (told, rows) in enumerate(comparison_blocks(comparison).items()):
         if number > 0:
             table.add_section()

@@ -24,6 +24,9 @@ EXTENSIONS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
 DELIMITERS = ",;\t|"
 """What may part the fields of a `.csv` file, tried in this order on its header."""
 
+OPTIONS = ("--user-column", "--item-column", "--rating-column")
+"""What names the columns on a command line; in Python they are arguments of the same names."""
+
 UNREADABLE = (OSError, EOFError, UnicodeError, csv.Error, zlib.error)
 
 
@@ -135,10 +138,10 @@ def _number(connection: "DuckDBPyConnection", kind: str) -> Vocabulary:
 
 
 def _refuse_missing_columns(file: Path, wanted: Sequence[str], present: Sequence[str]) -> None:
-    missing = [repr(name) for name in wanted if name not in present]
+    missing = {name: option for name, option in zip(wanted, OPTIONS, strict=True) if name not in present}
     if missing:
-        advice = "say which to use with user_column, item_column and rating_column"
-        raise InvalidInput(f"{file} has no column {' and no column '.join(missing)}; its columns: {', '.join(present)}; {advice}")
+        lacks, options = " and no column ".join(map(repr, missing)), " and ".join(missing.values())
+        raise InvalidInput(f"{file} has no column {lacks}; its columns: {', '.join(present)}; say which to use with {options}")
     for name in wanted:
         if present.count(name) > 1:
             raise InvalidInput(f"{file} has {present.count(name)} columns {name!r}; accepted: one")

@@ -17,6 +17,9 @@ from albatross.core.outside import digest_of, entry_points, is_registered, load_
 from albatross.core.plain import Player, recipe
 from albatross.core.policy import Policy
 
+DEFAULT = "mean-field"
+"""What is used where nobody names a policy."""
+
 
 def names() -> list[str]:
     """The registered policies: `alb_rs.py` is called `alb-rs`."""

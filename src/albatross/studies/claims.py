@@ -1,7 +1,7 @@
 """What the paper claims, and what the trials say of it: reproduced, not reproduced, or undecided.
 
 Every word rests on an interval: a claim is reproduced if the whole 95 % interval agrees with it, not reproduced if the whole
-interval contradicts it, and undecided in between.
+interval contradicts it, and undecided in between. With fewer than five seeds no claim is judged.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from albatross.core.streams import stream
 from albatross.studies.paper import RANK_DATASET, RANKS, REAL, RIVALS, SYNTHETIC, TITLES
 from albatross.studies.showing import show_estimate
-from albatross.studies.statistics import Estimate, mean_over_seeds
+from albatross.studies.statistics import FEWEST, Estimate, mean_over_seeds
 
 REPRODUCED, NOT_REPRODUCED, UNDECIDED = "reproduced", "not reproduced", "undecided"
+NO_VERDICT = "no verdict"
+"""There are too few seeds for any other word."""
 
 ALB, PTS, NMF = RIVALS
 NDCG_MARGIN = 0.03
@@ -51,14 +53,17 @@ class Verdict(NamedTuple):
 
 
 def judge(evidence: Evidence) -> list[Verdict]:
-    """Every claim that can be judged with the data sets at hand."""
-    return [
+    """Every claim that can be judged with the data sets at hand; with too few seeds, the numbers alone."""
+    verdicts = [
         *_order(evidence),
         *_rankings(evidence),
         *_ranks(evidence),
         *_times(evidence),
         *_growth(evidence),
     ]
+    if len(evidence.seconds(evidence.datasets[0], ALB, 5)) < FEWEST:
+        return [verdict._replace(word=NO_VERDICT) for verdict in verdicts]
+    return verdicts
 
 
 def _order(evidence: Evidence) -> Iterator[Verdict]:

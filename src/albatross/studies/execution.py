@@ -5,7 +5,7 @@ import signal
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from albatross.core.errors import InvalidInput
 from albatross.core.memory import check_sizes, memory_limit
 from albatross.core.outside import pack
 from albatross.kernels.sources import is_ours
-from albatross.studies.ray_engine import ray_results
+from albatross.studies.ray_engine import check_ray, ray_results
 from albatross.studies.trials import Result, Trial, run
 
 REHEARSAL_STEPS = 128
@@ -27,8 +27,7 @@ def execute(
     Results depend on the trials alone. `progress` is called with the number of steps done since the last call.
     `engine` is local, ray (a cluster is started on this machine) or the address of a cluster, ray://host:port.
     """
-    if engine != "local" and engine != "ray" and not engine.startswith("ray://"):
-        raise InvalidInput(f"engine is {engine!r}; accepted: local, ray, ray://host:port")
+    check_engine(engine)
     for trial in trials:
         check_sizes(trial.policy, trial.environment.n_users, trial.environment.n_items, trial.horizon)
     if engine != "local" and trials:
@@ -53,19 +52,45 @@ def execute(
             yield position, result
 
 
+def check_engine(engine: str) -> None:
+    """Refuse an engine that cannot run anything, before anybody waits for it."""
+    if engine != "local" and engine != "ray" and not engine.startswith("ray://"):
+        raise InvalidInput(f"engine is {engine!r}; accepted: local, ray, ray://host:port")
+    if engine != "local":
+        check_ray(engine)
+
+
 @contextmanager
 def _in_processes(tasks: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]], jobs: int) -> Iterator[Iterator[Any]]:
     """Call functions in so many processes: what they return, as they are done. The interrupt key is left to this process."""
     import joblib  # heavy, and needed only where there are workers
 
+    _let_workers_be_killed()
     workers = joblib.Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
-    with _deaf_children():
+    with _deaf():
         results = workers(joblib.delayed(function)(*arguments) for function, arguments in tasks)
     try:
         yield results
-    finally:  # left early, by an error or the interrupt key: end the workers, and no advice about it from joblib
-        with warnings.catch_warnings(action="ignore"):
+    finally:  # left early, by an error or the interrupt key: end the workers, undisturbed, and no advice about it from joblib
+        with _deaf(), warnings.catch_warnings(action="ignore"):
             results.close()
+
+
+def _let_workers_be_killed() -> None:
+    """Where there is no psutil, joblib looks for a worker's own children by pgrep, which a small container lacks, and then hangs.
+
+    Our workers have no children: killing them is enough.
+    """
+    if os.name == "posix":
+        from joblib.externals.loky.backend import utils
+
+        utils._kill_process_tree_without_psutil = _kill
+
+
+def _kill(process: Any) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(process.pid, signal.SIGKILL)
+    process.join()
 
 
 def rehearse(trials: Sequence[Trial], jobs: int = 1) -> list[float]:
@@ -124,8 +149,8 @@ def _run_numbered(position: int, trial: Trial) -> tuple[int, Result]:
 
 
 @contextmanager
-def _deaf_children() -> Iterator[None]:
-    """Processes started meanwhile do not hear the interrupt key, which reaches all of a terminal: their parent answers for them."""
+def _deaf() -> Iterator[None]:
+    """Do not hear the interrupt key. Neither do processes started meanwhile: it reaches all of a terminal, and their parent answers."""
     if threading.current_thread() is not threading.main_thread():  # where Python lets nobody say what a signal does
         yield
         return

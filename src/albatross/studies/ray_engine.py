@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 from albatross.core.errors import InvalidInput
@@ -9,17 +10,23 @@ from albatross.core.extras import install_command
 from albatross.studies.trials import Result, Trial, run
 
 
+def check_ray(engine: str) -> None:
+    """Refuse where Ray is missing, or the part of it that speaks to a cluster elsewhere."""
+    needed = {"ray": "Ray", "grpc": "the client of Ray"} if engine.startswith("ray://") else {"ray": "Ray"}
+    for module, name in needed.items():
+        if find_spec(module) is None:
+            raise InvalidInput(
+                f"the engine {engine} needs {name}, which is not installed; accepted: {install_command('ray')}, or the engine local"
+            )
+
+
 def ray_results(trials: Sequence[Trial], order: Sequence[int], address: str | None) -> Iterator[tuple[int, Result]]:
     """Each trial's position and result as it is done. A node that dies loses nothing: its trials are run elsewhere.
 
     `address` is that of a cluster that runs already; without one, a cluster is started on this machine and ended again.
     """
-    try:
-        import ray
-    except ImportError:
-        raise InvalidInput(
-            f"the engine ray needs Ray, which is not installed; accepted: {install_command('ray')}, or the engine local"
-        ) from None
+    import ray
+
     began = not ray.is_initialized()
     if began:
         _start(ray, address)
@@ -41,7 +48,8 @@ def _start(ray: Any, address: str | None) -> None:
     try:
         ray.init(address=address or "local", include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     except (ConnectionError, RuntimeError, ValueError) as error:
-        raise InvalidInput(f"no Ray cluster answers at {address}: {error}") from error
+        hint = "its head must run with --ray-client-server-port and --runtime-env-agent-port, both with a number"
+        raise InvalidInput(f"no Ray cluster answers at {address}; {hint}: {error}") from error
 
 
 def _run_numbered(position: int, trial: Trial, environment: Any) -> tuple[int, Result]:

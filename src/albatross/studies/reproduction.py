@@ -6,7 +6,7 @@ from pathlib import Path
 from albatross.core.environment import Environment
 from albatross.studies.claims import Verdict, judge
 from albatross.studies.evidence import Contenders, Outcomes, collect, collect_beyond, weigh
-from albatross.studies.execution import available_cores, rehearse
+from albatross.studies.execution import available_cores, check_engine, rehearse
 from albatross.studies.journal import Journal
 from albatross.studies.observer import NOBODY, Observer
 from albatross.studies.paper import (
@@ -53,6 +53,7 @@ def reproduce(
 
     With `full`, every policy is tuned on every data set first; otherwise parameters are taken as shipped. Intervals need two seeds.
     """
+    check_engine(engine)
     environments, missing = available_environments(real)
     for name, reason in missing.items():
         observer.tell(f"{name} is left out: {reason}\n")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from albatross.studies.execution import available_cores, execute
+from albatross.studies.execution import available_cores, check_engine, execute
 from albatross.studies.journal import Journal
 from albatross.studies.observer import NOBODY, Observer
 from albatross.studies.plan import Study
@@ -13,6 +13,7 @@ def finish(studies: Sequence[Study], journal: Journal, engine: str = "local", jo
 
     Each trial is in the journal as soon as it is done, so whatever ends this early, the next call goes on from there.
     """
+    check_engine(engine)
     trials = list(dict.fromkeys(trial for study in studies for trial in study.trials()))
     missing = [trial for trial in trials if trial not in journal]
     if missing and len(missing) < len(trials):

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from albatross.core.policy import Policy
 from albatross.core.streams import stream
-from albatross.studies.statistics import Estimate, mean_over_seeds
+from albatross.studies.statistics import FEWEST, Estimate, mean_over_seeds
 
 NOTHING = "–"
 """Stands where there is no number."""
@@ -65,6 +65,20 @@ def show_interval(estimate: Estimate, digits: int | None = None) -> str:
     '10.2 – 14.9'
     """
     return _ends(estimate, " – ", digits)
+
+
+def interval_heading(n_seeds: int) -> str:
+    """What a column of intervals is called: those of few seeds are made otherwise.
+
+    >>> interval_heading(10), interval_heading(3)
+    ('95 % interval', '95 % t-interval')
+    """
+    return f"95 % {'t-' if n_seeds < FEWEST else ''}interval"
+
+
+def interval_note(n_seeds: int) -> str:
+    """What to know of intervals of few seeds; nothing where there are enough."""
+    return "" if n_seeds >= FEWEST else f"fewer than {FEWEST} seeds: Student's t-intervals, too few for a verdict"
 
 
 def show_mean(values: ArrayLike, digits: int | None = 0) -> str:

@@ -1,5 +1,6 @@
 """What several seeds say together, and how sure of it one may be."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -8,9 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 
 N_RESAMPLES = 10_000
 
+FEWEST = 5
+"""Seeds that a bootstrap needs, and a verdict: drawn from fewer, its interval hardly does more than go from the least to the largest."""
+STUDENT = {2: 12.706, 3: 4.303, 4: 3.182}
+"""By number of seeds: how many standard errors of the mean a 95 % interval reaches to each side (Student's t)."""
+
 
 class Estimate(NamedTuple):
-    """A mean over seeds with the ends of its interval; these are not numbers where there is one seed only."""
+    """A mean over seeds with the ends of its interval; these are not numbers where there are too few seeds for one."""
 
     mean: NDArray[np.float64]
     low: NDArray[np.float64]
@@ -20,14 +26,19 @@ class Estimate(NamedTuple):
 def mean_over_seeds(values: ArrayLike, random: np.random.Generator, level: float = 0.95, n_resamples: int = N_RESAMPLES) -> Estimate:
     """The mean of one value, or one curve, per seed, with its percentile-bootstrap interval: seeds are drawn again with replacement.
 
-    >>> estimate = mean_over_seeds([1.0, 2.0, 3.0, 4.0], np.random.default_rng(0))
-    >>> float(estimate.mean), bool(1.0 < estimate.low < 2.5 < estimate.high < 4.0)
-    (2.5, True)
+    With fewer than five seeds the interval is Student's, of 95 %.
+
+    >>> estimate = mean_over_seeds([1.0, 2.0, 3.0, 4.0, 5.0], np.random.default_rng(0))
+    >>> float(estimate.mean), bool(1.0 < estimate.low < 3.0 < estimate.high < 5.0)
+    (3.0, True)
     """
     rows = np.asarray(values, np.float64)
     n_seeds, mean = len(rows), rows.mean(axis=0)
     if n_seeds < 2:
         return Estimate(mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan))
+    if n_seeds < FEWEST:
+        reach = STUDENT[n_seeds] * rows.std(axis=0, ddof=1) / math.sqrt(n_seeds)
+        return Estimate(mean, mean - reach, mean + reach)
     times_drawn = random.multinomial(n_seeds, np.full(n_seeds, 1.0 / n_seeds), size=n_resamples)
     tail = 50.0 * (1.0 - level)
     low, high = np.percentile(times_drawn @ rows / n_seeds, [tail, 100.0 - tail], axis=0)
@@ -41,8 +52,13 @@ def bootstrap(
     level: float = 0.95,
     n_resamples: int = 2_000,
 ) -> Estimate:
-    """Any number made from several groups of values, with its stratified interval: each group is drawn again within itself."""
+    """Any number made from several groups of values, with its stratified interval: each group is drawn again within itself.
+
+    With fewer than five values in a group there is no interval.
+    """
     groups = [np.asarray(group, np.float64) for group in strata]
+    if min(group.size for group in groups) < FEWEST:
+        return Estimate(np.asarray(statistic(groups)), np.asarray(np.nan), np.asarray(np.nan))
     drawn = [statistic([group[random.integers(group.size, size=group.size)] for group in groups]) for _ in range(n_resamples)]
     tail = 50.0 * (1.0 - level)
     low, high = np.percentile(drawn, [tail, 100.0 - tail])

@@ -10,8 +10,11 @@ from albatross import Recommender
 from albatross.cli import main
 from albatross.policies.alb import ALB
 from albatross.service.api.errors import UnknownDecision
+from albatross.service.storage.backup import copy_folder
 from albatross.service.storage.events import RatingContent, content_of
 from albatross.service.storage.folder import LOG
+from albatross.service.storage.snapshots import remove_all
+from albatross.service.storage.store import DamagedLog
 
 
 @pytest.fixture
@@ -69,3 +72,18 @@ def test_forgetting_twice_and_restarting(forgetful: Path) -> None:
         assert shop.version() == expected
         assert shop.version().ratings == 10
     assert main(["verify", str(forgetful)]) == 0
+
+
+def test_an_event_that_is_gone_without_a_forget_is_damage(forgetful: Path, tmp_path: Path) -> None:
+    remove_all(forgetful)
+    connection = sqlite3.connect(forgetful / LOG, isolation_level=None)
+    (seq,) = connection.execute("SELECT max(seq) FROM log WHERE body IS NOT NULL").fetchone()
+    connection.execute("UPDATE log SET body = NULL WHERE seq = ?", (seq,))
+    connection.execute("UPDATE handles SET content = x'' WHERE seq = ?", (seq,))
+    connection.close()
+    gone = f"damaged at event {seq}: its content is gone, and no later event says that it was forgotten"
+    with pytest.raises(DamagedLog, match=gone):
+        Recommender(forgetful)
+    with pytest.raises(DamagedLog, match=gone):
+        copy_folder(forgetful, tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()

@@ -17,7 +17,7 @@ from albatross.service.engine.recovery import recover
 from albatross.service.storage import snapshots
 from albatross.service.storage.folder import LOG, SNAPSHOTS
 from albatross.service.storage.log import SQLiteLog
-from albatross.service.storage.mark import MARK
+from albatross.service.storage.mark import MARK, read_mark, write_mark
 from albatross.service.storage.reading import read_genesis
 from albatross.service.storage.store import DamagedLog
 
@@ -142,6 +142,51 @@ def test_a_log_that_lost_its_end_is_refused(shop: Path, tmp_path: Path) -> None:
     store.close()
     with pytest.raises(DamagedLog, match="the log ends at event 60"):
         started(folder)
+
+
+def test_a_log_that_lost_one_event_is_refused(shop: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "shop"
+    shutil.copytree(shop, folder)
+    store = SQLiteLog(folder)
+    head = store.head.seq
+    for table in ("log", "handles"):
+        store._connection.execute(f"DELETE FROM {table} WHERE seq = ?", (head,))
+    store.close()
+    with pytest.raises(DamagedLog, match=f"the log ends at event {head - 1}, but events up to {head} were acknowledged"):
+        started(folder)
+
+
+def test_a_log_that_ends_otherwise_than_was_acknowledged_is_refused(shop: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "shop"
+    shutil.copytree(shop, folder)
+    head = read_mark(folder)
+    assert head is not None
+    write_mark(folder, head._replace(chain=bytes(16)))
+    with pytest.raises(DamagedLog, match=f"event {head.seq} is not the one that was acknowledged"):
+        started(folder)
+
+
+def test_a_snapshot_by_other_code_is_not_believed(shop: Path, tmp_path: Path) -> None:
+    """Its last bits may be others: the log alone says what this code would have learned."""
+    folder = tmp_path / "shop"
+    shutil.copytree(shop, folder)
+    expected, newest, _ = started(folder)
+    for path, manifest in snapshots.manifests(folder)[0]:
+        snapshots.write(folder, manifest._replace(kernel="other"), snapshots.read(path, manifest))
+    assert started(folder) == (expected, 0, 2)
+    assert newest > 0
+
+
+def test_a_snapshot_is_on_disk_before_it_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not Path("/proc/self/fd").exists():
+        pytest.skip("there is no /proc to see which file is synchronised")
+    synced: list[str] = []
+    monkeypatch.setattr("os.fsync", lambda file: synced.append(Path(f"/proc/self/fd/{file}").readlink().name))
+    path = snapshots.write(tmp_path, snapshots.Manifest(7, "", "", "", (0, 0)), {"numbers": np.arange(3)})
+    arrays, folder, manifest, again = synced
+    assert arrays.startswith(f".{path.name}.")
+    assert manifest.startswith(f".{path.with_suffix('.json').name}.")
+    assert folder == again == SNAPSHOTS
 
 
 def test_the_log_of_another_folder_does_not_take_the_snapshot(shop: Path, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from albatross.studies.report.comparison import comparison_blocks, headline
 from albatross.studies.report.series import comparison_series, study_charts, study_tradeoffs, write_series
 from albatross.studies.report.study import compare_policies, summarize
 from albatross.studies.runner import finish
+from albatross.studies.showing import interval_note
 from albatross.studies.trials import run
 
 WORLDS = {"uniform": Uniform(n_users=5, n_items=6), "bernoulli": Bernoulli(n_users=5, n_items=6)}
@@ -44,7 +45,8 @@ def with_only(folder: Path, *wanted: tuple[str, int]) -> Journal:
 
 def test_a_summary_has_a_block_per_data_set_and_a_line_per_policy(finished: Journal) -> None:
     summary = summarize(STUDY, finished)
-    assert summary.title == "small: 60 steps with repeats"
+    assert summary.title.splitlines() == ["small: 60 steps with repeats", f"({interval_note(3)})"]
+    assert summary.headings[3] == "95 % t-interval"
     assert list(summary.blocks) == ["uniform", "bernoulli"]
     for name, rows in summary.blocks.items():
         assert [row[0] for row in rows] == ["random", "item-mean", "item-mean shrunk=true"]
@@ -109,7 +111,7 @@ def test_nothing_finished_is_no_figure(tmp_path: Path) -> None:
 
 def test_a_comparison_is_a_line_per_policy_and_a_series_each() -> None:
     comparison = compare(POLICIES, "uniform", WORLDS["uniform"], 60, [3, 4], jobs=1)
-    assert headline(comparison) == "uniform: 5 users, 6 items; 60 steps with repeats, seeds 3–4"
+    assert headline(comparison).splitlines()[0] == "uniform: 5 users, 6 items; 60 steps with repeats, seeds 3–4"
     (rows,) = comparison_blocks(comparison).values()
     assert [row[0] for row in rows] == [series.label for series in comparison_series(comparison)]
     assert rows[0][1] == f"{comparison_series(comparison)[0].mean[-1]:,.1f}"

@@ -12,7 +12,6 @@ from albatross.core.outside import digest_of, known_by, reference_to
 from albatross.core.policy import Policy
 from albatross.kernels.compiling import source_fingerprint
 from albatross.kernels.sources import is_ours
-from albatross.policies.mean_field import MeanField
 from albatross.service.api.errors import BadValue
 from albatross.service.api.values import check_id
 from albatross.service.storage.events import FORMAT, Adopt, Genesis, Outside
@@ -181,7 +180,7 @@ def new_genesis(options: Options) -> Genesis:
         raise InvalidInput(f"floor is {floor:g}; accepted: a number from 0 to 1")
     seed = 0 if options.seed is None else options.seed
     check_whole("seed", seed, 0)
-    policy = MeanField() if options.policy is None else options.policy
+    policy = policies.create(policies.DEFAULT) if options.policy is None else options.policy
     check_servable(policy)
     for kind, names in (("user", options.users), ("item", options.items)):
         for name in names:

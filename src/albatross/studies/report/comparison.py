@@ -10,7 +10,7 @@ from albatross.core.files import whole_file
 from albatross.core.outside import digest_of
 from albatross.core.streams import stream
 from albatross.studies.comparison import Comparison
-from albatross.studies.showing import label, show_interval, show_needs, show_number
+from albatross.studies.showing import interval_heading, interval_note, label, show_interval, show_needs, show_number
 from albatross.studies.statistics import mean_over_seeds
 from albatross.studies.trials import Result
 
@@ -20,10 +20,12 @@ def headline(comparison: Comparison) -> str:
     environment, seeds = comparison.environment, comparison.seeds
     numbers = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]}–{seeds[-1]}"
     sizes = f"{environment.n_users:,} users, {environment.n_items:,} items"
-    return f"{comparison.dataset}: {sizes}; {comparison.horizon:,} steps {comparison.protocol}, {numbers}"
+    note = interval_note(len(seeds))
+    return f"{comparison.dataset}: {sizes}; {comparison.horizon:,} steps {comparison.protocol}, {numbers}" + (f"\n({note})" if note else "")
 
 
-HEADINGS = ("policy", "regret", "95 % interval", "pseudo-regret", "µs/step")
+def headings(comparison: Comparison) -> tuple[str, ...]:
+    return ("policy", "regret", interval_heading(len(comparison.seeds)), "pseudo-regret", "µs/step")
 
 
 def comparison_blocks(comparison: Comparison) -> dict[str, list[list[str]]]:
@@ -58,8 +60,12 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
     }
 
 
+def as_text(comparison: Comparison) -> str:
+    return json.dumps(as_json(comparison))
+
+
 def save_json(comparison: Comparison, path: Path) -> None:
-    text = json.dumps(as_json(comparison))
+    text = as_text(comparison)
     with whole_file(path) as partial:
         partial.write_text(text + "\n", encoding="utf-8")
 

@@ -20,7 +20,7 @@ from albatross.studies.report.figures import PaperFigure, paper_figures
 from albatross.studies.report.quantities import moments, show_ndcg, show_regret, show_seconds
 from albatross.studies.report.series import write_series
 from albatross.studies.reproduction import Reproduction
-from albatross.studies.showing import NOTHING, show_estimate
+from albatross.studies.showing import NOTHING, interval_note, show_estimate
 from albatross.studies.statistics import interquartile_mean, paired_difference, probability_of_improvement
 
 TITLE = "Alternating Linear Bandits, reproduced"
@@ -59,10 +59,13 @@ def paper_blocks(reproduction: Reproduction, pictures: Sequence[Picture]) -> lis
         Paragraph(
             f"{horizon:,} steps per trial, {n_seeds} seeds, each with its own world and arrivals, the same for every policy. A random "
             "user arrives; on real data the choice is among the items that user has rated; an item may be shown again, as in the paper. "
-            "Intervals are 95 %, by bootstrap over seeds; differences are paired by seed. A claim is reproduced, or not, only if the "
-            "whole interval says so."
+            f"{_intervals(n_seeds)}; differences are paired by seed. A claim is reproduced, or not, only if the whole interval says so."
         ),
-        Paragraph("Of the paper's claims, " + ", ".join(f"{count} are {word}" for word, count in counts.items()) + "."),
+        Paragraph(
+            "No claim is judged: there are too few seeds. The numbers stand without a verdict."
+            if interval_note(n_seeds)
+            else "Of the paper's claims, " + ", ".join(f"{count} are {word}" for word, count in counts.items()) + "."
+        ),
         *(Paragraph(f"{TITLES[name]} is left out: {reason}") for name, reason in reproduction.missing.items()),
         Heading("Claims"),
         Grid(("claim", "where", "verdict", "measured"), [list(verdict) for verdict in verdicts]),
@@ -75,6 +78,11 @@ def paper_blocks(reproduction: Reproduction, pictures: Sequence[Picture]) -> lis
         Heading("Parameters"),
         _parameters(outcomes, reproduction.tuned),
     ]
+
+
+def _intervals(n_seeds: int) -> str:
+    note = interval_note(n_seeds)
+    return f"Intervals are 95 % ({note})" if note else "Intervals are 95 %, by bootstrap over seeds"
 
 
 def _numbers(outcomes: Outcomes, horizon: int) -> Grid:

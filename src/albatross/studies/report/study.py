@@ -10,7 +10,17 @@ from albatross.core.errors import InvalidInput
 from albatross.core.streams import stream
 from albatross.studies.journal import Journal
 from albatross.studies.plan import Cell, Study
-from albatross.studies.showing import NOTHING, label, show_estimate, show_interval, show_mean, show_needs, show_number
+from albatross.studies.showing import (
+    NOTHING,
+    interval_heading,
+    interval_note,
+    label,
+    show_estimate,
+    show_interval,
+    show_mean,
+    show_needs,
+    show_number,
+)
 from albatross.studies.statistics import mean_over_seeds, paired_difference
 from albatross.studies.trials import Result
 
@@ -28,8 +38,8 @@ class Summary(NamedTuple):
 def summarize(planned: Study, journal: Journal) -> Summary:
     """A line per policy: how many seeds are finished, and what they come to. Who is told more beforehand has a block apart."""
     protocols = sorted({trial.protocol() for trial in planned.trials()})
-    title = f"{planned.title}: {planned.horizon:,} steps {'; '.join(protocols)}"
-    headings = ["policy", "seeds", "regret", "95 % interval", *(["NDCG"] if planned.ndcg else []), "s/trial"]
+    title = f"{planned.title}: {planned.horizon:,} steps {'; '.join(protocols)}{_noted(planned)}"
+    headings = ["policy", "seeds", "regret", interval_heading(len(planned.seeds)), *(["NDCG"] if planned.ndcg else []), "s/trial"]
     blocks: dict[str, list[list[str]]] = {}
     order = list(dict.fromkeys(cell.dataset for cell in planned.cells))
     for cell in sorted(planned.cells, key=lambda cell: (order.index(cell.dataset), len(cell.policy.needs))):
@@ -60,8 +70,13 @@ def compare_policies(planned: Study, journal: Journal, policy: str, at: Sequence
         ]
         if planned.ndcg:
             blocks[dataset].append([f"NDCG@{planned.ndcg.depth}", *_against(ours, others, _final_ndcg, max, 4)])
-    title = f"{planned.title}: means over seeds with 95 % intervals, differences paired by seed"
+    title = f"{planned.title}: means over seeds with 95 % intervals, differences paired by seed{_noted(planned)}"
     return Summary(title, ("", policy, "best other", "difference", "which"), blocks)
+
+
+def _noted(planned: Study) -> str:
+    note = interval_note(len(planned.seeds))
+    return f"\n({note})" if note else ""
 
 
 def _line(planned: Study, cell: Cell, journal: Journal) -> list[str]:

@@ -1,0 +1,5 @@
+"""`PYTHONPATH=src:tests python -m golden` records every case anew."""
+
+from golden.cases import write
+
+write()

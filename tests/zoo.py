@@ -11,6 +11,7 @@ from albatross.policies.factor_ucb import FactorUCB
 from albatross.policies.icf import ICF
 from albatross.policies.item_mean import ItemMean
 from albatross.policies.item_ucb import ItemUCB
+from albatross.policies.knn_bandit import KNNBandit
 from albatross.policies.mean_field import MeanField
 from albatross.policies.nmf_bandit import NMFBandit
 from albatross.policies.oful import OFUL
@@ -33,6 +34,7 @@ POLICIES: dict[str, Policy] = {
     "icf": ICF(rank=3),
     "item-mean": ItemMean(),
     "item-ucb": ItemUCB(),
+    "knn-bandit": KNNBandit(),
     "mean-field": MeanField(rank=3),
     "nmf-bandit": NMFBandit(rank=3),
     "oful": OFUL(),

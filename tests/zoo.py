@@ -5,13 +5,16 @@ from albatross.policies.alb import ALB
 from albatross.policies.alb_rs import ALBRS
 from albatross.policies.als import ALS
 from albatross.policies.aspect_model import AspectModel
+from albatross.policies.block_model import BlockModel
 from albatross.policies.club import CLUB
+from albatross.policies.collaborative_greedy import CollaborativeGreedy
 from albatross.policies.epsilon_als import EpsilonALS
 from albatross.policies.factor_ucb import FactorUCB
 from albatross.policies.icf import ICF
 from albatross.policies.item_mean import ItemMean
 from albatross.policies.item_ucb import ItemUCB
 from albatross.policies.knn_bandit import KNNBandit
+from albatross.policies.latent_ucb import LatentUCB
 from albatross.policies.mean_field import MeanField
 from albatross.policies.nmf_bandit import NMFBandit
 from albatross.policies.oful import OFUL
@@ -28,13 +31,16 @@ POLICIES: dict[str, Policy] = {
     "alb-rs": ALBRS(rank=3, ridge=0.1),
     "als": ALS(rank=3, refit_interval=20),
     "aspect-model": AspectModel(n_types=3, queries=5),
+    "block-model": BlockModel(n_user_types=3, n_item_types=3),
     "club": CLUB(rank=3),
+    "collaborative-greedy": CollaborativeGreedy(variant="repeat"),
     "epsilon-als": EpsilonALS(rank=3),
     "factor-ucb": FactorUCB(rank=3, user_exploration=1.0, item_exploration=1.0),
     "icf": ICF(rank=3),
     "item-mean": ItemMean(),
     "item-ucb": ItemUCB(),
     "knn-bandit": KNNBandit(),
+    "latent-ucb": LatentUCB(),
     "mean-field": MeanField(rank=3),
     "nmf-bandit": NMFBandit(rank=3),
     "oful": OFUL(),

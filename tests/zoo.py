@@ -5,10 +5,13 @@ from albatross.policies.alb import ALB
 from albatross.policies.alb_rs import ALBRS
 from albatross.policies.als import ALS
 from albatross.policies.aspect_model import AspectModel
+from albatross.policies.beware import BeWARE
 from albatross.policies.block_model import BlockModel
 from albatross.policies.club import CLUB
 from albatross.policies.collaborative_greedy import CollaborativeGreedy
+from albatross.policies.ensemble import Ensemble
 from albatross.policies.epsilon_als import EpsilonALS
+from albatross.policies.etc_completion import ETCCompletion
 from albatross.policies.factor_ucb import FactorUCB
 from albatross.policies.icf import ICF
 from albatross.policies.item_mean import ItemMean
@@ -16,6 +19,7 @@ from albatross.policies.item_ucb import ItemUCB
 from albatross.policies.knn_bandit import KNNBandit
 from albatross.policies.latent_ucb import LatentUCB
 from albatross.policies.mean_field import MeanField
+from albatross.policies.nakamura import Nakamura
 from albatross.policies.nmf_bandit import NMFBandit
 from albatross.policies.oful import OFUL
 from albatross.policies.oracle import Oracle
@@ -31,10 +35,13 @@ POLICIES: dict[str, Policy] = {
     "alb-rs": ALBRS(rank=3, ridge=0.1),
     "als": ALS(rank=3, refit_interval=20),
     "aspect-model": AspectModel(n_types=3, queries=5),
+    "beware": BeWARE(rank=3),
     "block-model": BlockModel(n_user_types=3, n_item_types=3),
     "club": CLUB(rank=3),
     "collaborative-greedy": CollaborativeGreedy(variant="repeat"),
+    "ensemble": Ensemble(n_chains=5, rank=3),
     "epsilon-als": EpsilonALS(rank=3),
+    "etc-completion": ETCCompletion(rank=3, exploration=600),
     "factor-ucb": FactorUCB(rank=3, user_exploration=1.0, item_exploration=1.0),
     "icf": ICF(rank=3),
     "item-mean": ItemMean(),
@@ -42,6 +49,7 @@ POLICIES: dict[str, Policy] = {
     "knn-bandit": KNNBandit(),
     "latent-ucb": LatentUCB(),
     "mean-field": MeanField(rank=3),
+    "nakamura": Nakamura(rank=3),
     "nmf-bandit": NMFBandit(rank=3),
     "oful": OFUL(),
     "oracle": Oracle(),

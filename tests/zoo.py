@@ -27,6 +27,7 @@ from albatross.policies.popularity_memory import PopularityMemory
 from albatross.policies.pts import PTS
 from albatross.policies.pts_b import PTSB
 from albatross.policies.random import Random
+from albatross.policies.smooth_explore import SmoothExplore
 from albatross.policies.spectral_ucb import SpectralUCB
 from albatross.policies.user_ucb import UserUCB
 
@@ -57,6 +58,7 @@ POLICIES: dict[str, Policy] = {
     "pts": PTS(n_particles=10, rank=3),
     "pts-b": PTSB(n_particles=10, rank=3),
     "random": Random(),
+    "smooth-explore": SmoothExplore(),
     "spectral-ucb": SpectralUCB(n_eigenvectors=8, neighbours=3),
     "user-ucb": UserUCB(),
 }

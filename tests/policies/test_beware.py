@@ -31,7 +31,7 @@ def test_forced_choices_agree_with_numpy(uncertain: str) -> None:
         for by_turns in (False, True):
             for side in (0, 1):
                 turns[side] = (turns[side] + 1) % len(met[side]) if by_turns else turns[side]
-                row = met[side][turns[side]] if by_turns else history[-1][side]
+                row = int(met[side][turns[side]] if by_turns else history[-1][side])
                 mine = rows[side] == row
                 factors[side][row], gram = regression(factors[1 - side][rows[1 - side][mine]], rewards[mine])
                 if side == 1:

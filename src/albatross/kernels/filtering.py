@@ -109,7 +109,9 @@ def learn_moving(
 
 
 @kernel
-def learn_by_chains(particles: Particles, model: Model, work: Work, user: int, item: int, reward: float, random: np.random.Generator) -> None:
+def learn_by_chains(
+    particles: Particles, model: Model, work: Work, user: int, item: int, reward: float, random: np.random.Generator
+) -> None:
     """Move the user and the item of one rating in every particle, none of which is ever weighted. `widen_unit` comes before."""
     value = reward / particles.unit[0]
     sum_all(particles, model, work, user)

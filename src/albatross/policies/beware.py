@@ -24,8 +24,8 @@ SIDES = {"user": OF_USER, "item": OF_ITEM}
 class BeWARE(Policy):
     """Fits users and items by alternating least squares, and adds how uncertain the user, or the item, is.
 
-    Model: a rating is ⟨A_u, B_j⟩ plus noise. The factors minimize Σ (y − ⟨A_u, B_j⟩)² + λ (Σ n_u |A_u|² + Σ n_j |B_j|²), n counting ratings.
-    With V = Σ B_i B_iᵀ + λ n_u I over the items user u has rated, and W_j = Σ A_v A_vᵀ + λ n_j I over the users who have rated item j,
+    Model: a rating is ⟨A_u, B_j⟩ plus noise. The factors minimize Σ (y − ⟨A_u, B_j⟩)² + λ (Σ n_u |A_u|² + Σ n_j |B_j|²), n counting
+    ratings. With V = Σ B_i B_iᵀ + λ n_u I over the items user u has rated, and W_j = Σ A_v A_vᵀ + λ n_j I over the users who have rated item j,
 
         user:  score_j = ⟨A_u, B_j⟩ + α |B_j|_V⁻¹        item:  score_j = ⟨A_u, B_j⟩ + α |A_u|_W⁻¹
 
@@ -36,8 +36,8 @@ class BeWARE(Policy):
 
     Departures from the paper: it factorizes anew before each recommendation. Here the factorization is kept warm: a rating refits its user
     and its item, and one more of each by turns. The user is always fitted to the present items before it is served. W is that of the
-    item's last fit. Before any rating n counts as one and vectors are normal with variance 1/k; a regression that comes to exactly zero is not
-    taken over, because alternating least squares never leaves zero.
+    item's last fit. Before any rating n counts as one and vectors are normal with variance 1/k; a regression that comes to exactly zero is
+    not taken over, because alternating least squares never leaves zero.
 
     Reference: Mary, Gaudel and Preux, Bandits Warm-up Cold Recommender Systems, 2014; weighted-λ regularization as in Zhou, Wilkinson,
     Schreiber and Pan, Large-scale Parallel Collaborative Filtering for the Netflix Prize, 2008.

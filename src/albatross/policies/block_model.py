@@ -30,8 +30,8 @@ class BlockModel(Policy):
     """Sorts users and items into a few types each, and shows items of the types that users of this type like.
 
     Model: user u has a type g_u out of K_u, item i a type h_i out of K_h, all equally likely, and u likes i with probability θ_gh, uniform
-    a priori. What is believed is a product: q_u over types of users, q_i over types of items, and θ_gh ~ Beta(1 + a_gh, 1 + b_gh) with a and
-    b the expected numbers of likes and of other ratings. A rating refits its user, and then its item, by
+    a priori. What is believed is a product: q_u over types of users, q_i over types of items, and θ_gh ~ Beta(1 + a_gh, 1 + b_gh) with a
+    and b the expected numbers of likes and of other ratings. A rating refits its user, and then its item, by
 
         q_u(g) ∝ exp Σ_i Σ_h q_i(h) (R_ui E log θ_gh + (N_ui − R_ui) E log (1 − θ_gh))
 
@@ -92,7 +92,8 @@ def first_types(random: np.random.Generator, n_rows: int, n_types: int) -> Matri
     """Probabilities that favour one type each."""
     odds = np.ones((n_rows, n_types))
     odds[np.arange(n_rows), random.integers(n_types, size=n_rows)] = FIRST_ODDS
-    return odds / odds.sum(axis=1, keepdims=True)
+    odds /= odds.sum(axis=1, keepdims=True)
+    return odds
 
 
 class Settings(NamedTuple):

@@ -37,8 +37,8 @@ class ETCCompletion(Policy):
     Cost: select O(|C| k), update O(|I_u| + |U_i|) while exploring and then O(1); once O(50 (p k² + (n + m) k³)), p the distinct pairs.
     Memory O((n + m) k + distinct pairs of the exploration).
 
-    Departures from the paper: it minimizes the nuclear norm; this is the same penalty on the factors, by alternating least squares from normal
-    vectors.
+    Departures from the paper: it minimizes the nuclear norm; this is the same penalty on the factors, by alternating least squares from
+    normal vectors.
 
     Reference: Jain and Pal, Online Low Rank Matrix Completion, 2022 (the explore-then-commit algorithm).
 

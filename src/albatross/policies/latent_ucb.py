@@ -29,15 +29,15 @@ CLASS_ROUNDS = 50
 class LatentUCB(Policy):
     """Pools the ratings of users whose confidence intervals do not contradict each other, and shows the item with the best upper bound.
 
-    Model: users fall into classes with the same item means. After N_b ratings of user b, N_ab of them of item a, the interval of the mean is
+    Model: users fall into classes with the same item means. After N_b ratings of user b, N_ab of them of item a, the mean lies in
 
         S_ab = mean_ab ± R √(2 log(N_b³) / N_ab)
 
     `agnostic` (A-UCB) pools b with every user b' for whom, at every item both have rated, S_ab' intersects S_ab and lies in S_ab widened
     around its middle by the factor max(√(2γ log N_b' / log N_b), 1), and shows the item with the largest pooled
     mean + R √(2 log(N³) / N_a); one that no pooled user has rated has +∞. `user` pools nobody (UCB-on-B). `known` (Multiple-K) is
-    an oracle that is told the item means of K classes: classes whose means lie in every interval of b are admissible; it shows the best item
-    of the admissible class whose best mean is largest, or the item shown least if none is.
+    an oracle that is told the item means of K classes: classes whose means lie in every interval of b are admissible; it shows the best
+    item of the admissible class whose best mean is largest, or the item shown least if none is.
 
     Symbols: imbalance γ (how unequally users arrive, 1 if equally), `scale` R in units of the range of all ratings seen (½ in theory),
     n_classes K. Equal scores: each is as likely as the other. `known` scores an item by its mean in that class.
@@ -129,15 +129,15 @@ class Scratch(NamedTuple):
 def half_width(state: State, settings: Settings, logarithm: float, plays: int) -> float:
     """Of the interval around a mean of so many ratings, from the logarithm of the number of all."""
     spread = max(state.extremes[1] - state.extremes[0], 0.0)
-    return settings.scale * spread * math.sqrt(6.0 * logarithm / plays)
+    return float(settings.scale * spread * math.sqrt(6.0 * logarithm / plays))
 
 
 @kernel
 def find_compatible(state: State, settings: Settings, pooled: NDArray[np.bool_], user: int) -> int:
     """Mark whose ratings are pooled with those of the user; returns how many ratings they have made together."""
     ratings, raters, visits = state.ratings, state.raters, state.visits
-    for other in range(pooled.size):
-        pooled[other] = settings.variant == AGNOSTIC and visits[other] > 0
+    for index in range(pooled.size):
+        pooled[index] = settings.variant == AGNOSTIC and visits[index] > 0
     own = math.log(max(visits[user], 1))
     entry = ratings.first[user] if settings.variant == AGNOSTIC else NOTHING
     while entry != NOTHING:
@@ -158,8 +158,8 @@ def find_compatible(state: State, settings: Settings, pooled: NDArray[np.bool_],
         entry = ratings.following[entry]
     pooled[user] = True
     total = 0
-    for other in range(pooled.size):
-        total += visits[other] if pooled[other] else 0
+    for index in range(pooled.size):
+        total += visits[index] if pooled[index] else 0
     return total
 
 

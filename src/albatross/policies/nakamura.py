@@ -32,8 +32,8 @@ class Nakamura(Policy):
     rated an item; memory O((n + m) k + distinct pairs).
 
     Departures from the paper: a surrogate, written from its abstract and not held against its text, so the constants are provisional. The
-    paper selects pairs of a user and an item each day, each pair once; here the user comes by chance, so that the user's bonus is the same for
-    all items, and changes no choice. The factorization is kept warm: a rating refits its user, its item, and one more of each by turns.
+    paper selects pairs of a user and an item each day, each pair once; here the user comes by chance, so that the user's bonus is the same
+    for all items, and changes no choice. The factorization is kept warm: a rating refits its user, its item, and one more of each by turns.
 
     Reference: Nakamura, A UCB-Like Strategy of Collaborative Filtering, 2014.
 

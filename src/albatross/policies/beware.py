@@ -25,7 +25,8 @@ class BeWARE(Policy):
     """Fits users and items by alternating least squares, and adds how uncertain the user, or the item, is.
 
     Model: a rating is ⟨A_u, B_j⟩ plus noise. The factors minimize Σ (y − ⟨A_u, B_j⟩)² + λ (Σ n_u |A_u|² + Σ n_j |B_j|²), n counting
-    ratings. With V = Σ B_i B_iᵀ + λ n_u I over the items user u has rated, and W_j = Σ A_v A_vᵀ + λ n_j I over the users who have rated item j,
+    ratings. With V = Σ B_i B_iᵀ + λ n_u I over the items user u has rated, and W_j = Σ A_v A_vᵀ + λ n_j I over the users who have rated
+    item j,
 
         user:  score_j = ⟨A_u, B_j⟩ + α |B_j|_V⁻¹        item:  score_j = ⟨A_u, B_j⟩ + α |A_u|_W⁻¹
 

@@ -58,7 +58,7 @@ POLICIES: dict[str, Policy] = {
     "pts": PTS(n_particles=10, rank=3),
     "pts-b": PTSB(n_particles=10, rank=3),
     "random": Random(),
-    "smooth-explore": SmoothExplore(),
+    "smooth-explore": SmoothExplore(rank=2),
     "spectral-ucb": SpectralUCB(n_eigenvectors=8, neighbours=3),
     "user-ucb": UserUCB(),
 }

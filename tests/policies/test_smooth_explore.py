@@ -5,8 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from albatross import Agent
+from albatross import Agent, simulate
 from albatross.core.errors import InvalidInput
+from albatross.environments.synthetic import Gaussian
+from albatross.policies.random import Random
 from albatross.policies.smooth_explore import SmoothExplore, turn
 
 RANK, ITEMS = 3, 12
@@ -58,3 +60,12 @@ def test_in_one_dimension_there_is_nowhere_to_turn() -> None:
 def test_a_file_that_is_missing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"nowhere\.npy"):
         Agent(SmoothExplore(features=str(tmp_path / "nowhere.npy")), 2, 3)
+
+
+def test_features_come_from_other_users_or_are_the_true_ones() -> None:
+    world = Gaussian(n_users=20, n_items=30, rank=2)
+    chance = simulate(Random(), world, 3000, seed=0).pseudo_regret.mean()
+    for features in (None, "true"):
+        assert simulate(SmoothExplore(rank=2, features=features), world, 3000, seed=0).pseudo_regret[-1000:].mean() < 0.3 * chance
+    with pytest.raises(InvalidInput, match="must be told"):
+        Agent(SmoothExplore(), 2, 3)

@@ -2,14 +2,14 @@
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from albatross.core.environment import Truth
 from albatross.core.parameters import parameter
-from albatross.core.policy import Policy
+from albatross.core.policy import Need, Policy
 from albatross.core.streams import Streams
 from albatross.kernels.blocks import Blocks, Room, learn_like
 from albatross.kernels.counting import any_best
@@ -57,6 +57,8 @@ class BlockModel(Policy):
     >>> bool(recording.pseudo_regret[-500:].mean() < 0.7 * recording.pseudo_regret[:100].mean())
     True
     """
+
+    needs: ClassVar[tuple[Need, ...]] = (Need.CLASSES,)
 
     n_user_types: int = parameter(5, "number of types of users (K_u)", at_least=1)
     n_item_types: int = parameter(5, "number of types of items (K_h)", at_least=1)

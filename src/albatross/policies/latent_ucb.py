@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from albatross.core.environment import Truth
 from albatross.core.errors import InvalidInput
 from albatross.core.parameters import parameter
-from albatross.core.policy import Policy
+from albatross.core.policy import Need, Policy
 from albatross.core.streams import Streams
 from albatross.kernels.compiling import kernel
 from albatross.kernels.counting import any_best
@@ -64,9 +64,9 @@ class LatentUCB(Policy):
     n_classes: int = parameter(5, "number of classes, if they are known (K)", at_least=1)
 
     @property
-    def privileged(self) -> bool:  # type: ignore[override]
+    def needs(self) -> tuple[Need, ...]:  # type: ignore[override]
         """Only known classes have to be told."""
-        return self.variant == "known"
+        return (Need.TRUTH,) if self.variant == "known" else ()
 
     def settings(self) -> "Settings":
         return Settings(VARIANTS[self.variant], self.scale, self.imbalance)

@@ -11,13 +11,17 @@ from albatross.core.environment import Truth
 from albatross.core.errors import InvalidInput
 from albatross.core.matrices import read_matrix
 from albatross.core.parameters import parameter
-from albatross.core.policy import Policy
+from albatross.core.policy import Need, Policy
 from albatross.core.streams import Streams
 from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import Matrix, Vector, dot, factorize, norm, packed_size, solve_lower, solve_upper, unpack
+from albatross.kernels.offline import fit_factors
 from albatross.kernels.operations import Items, Slate, implements, select, update
 from albatross.kernels.scoring import best_position, plain_scores, scoring_block
 
+TRUE_FEATURES = "true"
+SWEEPS, OFFLINE_RIDGE = 20, 0.1
+"""Of alternating least squares over what other users said."""
 MOST_FEATURES = 128
 """Features per item, at most: room to work in is made before the features are known."""
 LARGEST_SHARE = 2.0 / 3.0
@@ -34,9 +38,9 @@ class SmoothExplore(Policy):
 
     and the candidate with the largest ⟨d, x_j⟩ is shown.
 
-    Symbols: features X, one row x_j per item (k columns), ridge λ, exploration b. Without a file of features the true ones are taken, which
-    only synthetic worlds have. Scores are |θ̂| ⟨d, x_j⟩ and means ⟨θ̂, x_j⟩; where θ̂ is zero, d is any direction. Equal scores: the first
-    wins.
+    Symbols: features X, one row x_j per item (k columns), ridge λ, exploration b. Without a file, the features are a factorization of other
+    users' ratings of rank k; `true` takes the true ones, which only synthetic worlds have. Scores are |θ̂| ⟨d, x_j⟩ and means ⟨θ̂, x_j⟩;
+    where θ̂ is zero, d is any direction. Equal scores: the first wins.
 
     Cost: select O(|C| k + k³), update O(k²), memory O((n k + m) k).
 
@@ -47,27 +51,30 @@ class SmoothExplore(Policy):
 
     >>> from albatross import simulate
     >>> from albatross.environments.synthetic import Gaussian
-    >>> recording = simulate(SmoothExplore(), Gaussian(n_users=5, n_items=20, rank=2), horizon=1000, seed=0)
+    >>> recording = simulate(SmoothExplore(rank=2), Gaussian(n_users=5, n_items=20, rank=2), horizon=1000, seed=0)
     >>> bool(recording.pseudo_regret[-500:].mean() < 0.2 * recording.pseudo_regret[:50].mean())
     True
     """
 
-    features: str | None = parameter(None, "file (.npy) with one row of numbers per item (X); none: the true item vectors of the world")
+    features: str | None = parameter(
+        None, "file (.npy) with one row of numbers per item (X); true: the true vectors; none: fitted to other users' ratings"
+    )
+    rank: int = parameter(5, "number of features that are fitted (k)", at_least=1, at_most=MOST_FEATURES)
     ridge: float = parameter(1.0, "regularization of users (λ)", above=0)
-    exploration: float = parameter(1.0, "share of the direction that is random at the first visit, falling as 1/t (b)", at_least=0)
+    exploration: float = parameter(3.0, "share of the direction that is random, times the number of visits (b)", at_least=0)
 
     @property
-    def privileged(self) -> bool:  # type: ignore[override]
-        """With features of its own it needs no truth, and can serve."""
-        return self.features is None
+    def needs(self) -> tuple[Need, ...]:  # type: ignore[override]
+        """With features of its own it asks the world for nothing, and can serve."""
+        if self.features is None:
+            return (Need.RATINGS,)
+        return (Need.TRUTH,) if self.features == TRUE_FEATURES else (Need.FEATURES,)
 
     def settings(self) -> "Settings":
         return Settings(self.ridge, self.exploration)
 
     def init(self, n_users: int, n_items: int, streams: Streams, truth: Truth | None) -> "State":
-        known = (
-            _true_features(truth) if self.features is None else read_matrix("smooth-explore", "features", self.features, "item", n_items)
-        )
+        known = self._known(n_items, streams, truth)
         if not 1 <= known.shape[1] <= MOST_FEATURES:
             raise InvalidInput(f"smooth-explore: the features have {known.shape[1]} columns; accepted: 1 to {MOST_FEATURES}")
         rank = known.shape[1]
@@ -75,15 +82,21 @@ class SmoothExplore(Policy):
         item_factors[: len(known)] = known[:n_items]
         return State(item_factors, np.zeros((n_users, packed_size(rank))), np.zeros((n_users, rank)), np.zeros(n_users, np.int64))
 
+    def _known(self, n_items: int, streams: Streams, truth: Truth | None) -> Matrix:
+        """The features of the items that anything is known of."""
+        if self.features is None:
+            if truth is None or truth.ratings is None:
+                raise InvalidInput("smooth-explore: nobody's ratings were told; accepted: other users' ratings, or a file in features")
+            return fit_factors(*truth.ratings, self.rank, (OFFLINE_RIDGE, OFFLINE_RIDGE), SWEEPS, streams("item features")).item_factors
+        if self.features != TRUE_FEATURES:
+            return read_matrix("smooth-explore", "features", self.features, "item", n_items)
+        if truth is None or truth.item_factors is None:
+            raise InvalidInput("smooth-explore: this world has no true item vectors; accepted: a synthetic world, or a file in features")
+        return truth.item_factors
+
     def scratch(self, n_users: int, n_items: int) -> "Scratch":
         square, row = np.zeros((MOST_FEATURES, MOST_FEATURES)), np.zeros(MOST_FEATURES)
         return Scratch(square, square.copy(), row, row.copy(), scoring_block(MOST_FEATURES))
-
-
-def _true_features(truth: Truth | None) -> Matrix:
-    if truth is None or truth.item_factors is None:
-        raise InvalidInput("smooth-explore: this world has no true item vectors; accepted: a synthetic world, or a file in features")
-    return truth.item_factors
 
 
 class Settings(NamedTuple):

@@ -117,7 +117,7 @@ def _rates(policy: Policy) -> _Rates:
     small, more_items, more_users = (_bytes_in(policy.scratch(*sizes)) for sizes in ((2, 2**16), (2, 2**17), (3, 2**16)))
     room_per_user, room_per_item = more_users - small, -(-(more_items - small) // 2**16)
     constant += max(small - 2 * room_per_user - 2**16 * room_per_item, 0)
-    per_rated = RATED_PAIR if _has_pairs(blanks[0]) else 0
+    per_rated = RATED_PAIR * _tables_of_pairs(blanks[0])
     return _Rates(constant, per_user + room_per_user, per_item + room_per_item + SLATE, per_pair, per_two_users, per_rated)
 
 
@@ -141,5 +141,5 @@ def _bytes_in(arrays: tuple[Any, ...]) -> int:
     return sum(array.nbytes for _, array in flatten(arrays) if isinstance(array, np.ndarray))
 
 
-def _has_pairs(state: tuple[Any, ...]) -> bool:
-    return isinstance(state, Pairs) or any(_has_pairs(part) for part in state if isinstance(part, tuple))
+def _tables_of_pairs(state: tuple[Any, ...]) -> int:
+    return 1 if isinstance(state, Pairs) else sum(_tables_of_pairs(part) for part in state if isinstance(part, tuple))

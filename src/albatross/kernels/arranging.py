@@ -69,7 +69,7 @@ def arrange(catalogue: Catalogue, item_factors: Matrix) -> None:
         if part == BLOCK:
             _take_widest_coordinate(item_factors, items, keys, start, stop)
         middle = start + part * (-(-(stop - start) // part) // 2)
-        _cut(keys, items, start, stop, middle)
+        cut(keys, items, start, stop, middle)
         ranges[2 * n_ranges], ranges[2 * n_ranges + 1] = start, middle
         ranges[2 * n_ranges + 2], ranges[2 * n_ranges + 3] = middle, stop
         n_ranges += 2
@@ -101,7 +101,7 @@ def _take_widest_coordinate(item_factors: Matrix, items: NDArray[np.int32], keys
 
 
 @kernel
-def _cut(keys: Vector, items: NDArray[np.int32], start: int, stop: int, middle: int) -> None:
+def cut(keys: Vector, items: NDArray[np.int32], start: int, stop: int, middle: int) -> None:
     """Exchange places until no key before `middle` is larger than one from there on (Hoare's selection)."""
     left, right = start, stop - 1
     while left < right:

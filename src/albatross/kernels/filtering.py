@@ -90,6 +90,14 @@ def learn_by_particles(
     value = reward / particles.unit[0]
     weigh(particles, model, work, user, item, value)
     resample(particles, model, work, random)
+    learn_moving(particles, model, work, user, item, reward, value, random)
+
+
+@kernel
+def learn_moving(
+    particles: Particles, model: Model, work: Work, user: int, item: int, reward: float, value: float, random: np.random.Generator
+) -> None:
+    """Add the rating to the sums over the user's past ratings, and redraw first the user and then the item."""
     gather(particles.item_factors, particles.item_slots, particles.rows, item, work.vectors)
     add_terms(work.sums, work.vectors, 1.0, value)
     move_user(particles, model, work, user, random)
@@ -101,13 +109,19 @@ def learn_by_particles(
 
 
 @kernel
-def weigh(particles: Particles, model: Model, work: Work, user: int, item: int, value: float) -> None:
-    """Multiply each weight with the density of the rating given the particle's item vectors, the user's vector integrated out.
+def learn_by_chains(
+    particles: Particles, model: Model, work: Work, user: int, item: int, reward: float, random: np.random.Generator
+) -> None:
+    """Move the user and the item of one rating in every particle, none of which is ever weighted. `widen_unit` comes before."""
+    value = reward / particles.unit[0]
+    sum_all(particles, model, work, user)
+    learn_moving(particles, model, work, user, item, reward, value, random)
 
-    Leaves each particle's sums over the user's past ratings, and the ridges that belong to them, in the working arrays.
-    """
+
+@kernel
+def sum_all(particles: Particles, model: Model, work: Work, user: int) -> None:
+    """Each particle's sums over the user's past ratings, and the ridges that belong to them, into the working arrays."""
     pairs, sums, vectors = particles.pairs, work.sums, work.vectors
-    rank, n_particles = vectors.shape
     shrink = 1.0 / particles.unit[0]
     clear(sums)
     entry = pairs.first[user]
@@ -115,9 +129,19 @@ def weigh(particles: Particles, model: Model, work: Work, user: int, item: int, 
         gather(particles.item_factors, particles.item_slots, particles.rows, int(pairs.items[entry]), vectors)
         add_terms(sums, vectors, float(pairs.plays[entry]), shrink * pairs.totals[entry])
         entry = pairs.following[entry]
-    for d in range(n_particles):
+    for d in range(vectors.shape[1]):
         work.ridges[d] = model.noise**2 * particles.user_precisions[d]
-    factorize_all(sums, work.ridges, work.factors, rank)
+
+
+@kernel
+def weigh(particles: Particles, model: Model, work: Work, user: int, item: int, value: float) -> None:
+    """Multiply each weight with the density of the rating given the particle's item vectors, the user's vector integrated out.
+
+    Leaves what `sum_all` does.
+    """
+    sums, vectors = work.sums, work.vectors
+    sum_all(particles, model, work, user)
+    factorize_all(sums, work.ridges, work.factors, vectors.shape[0])
     gather(particles.item_factors, particles.item_slots, particles.rows, item, vectors)
     add_log_densities(sums, work.factors, model.noise, value, vectors, work.centers, particles.log_weights)
     normalize(particles.log_weights, work.weights)

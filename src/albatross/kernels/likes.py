@@ -1,0 +1,53 @@
+"""Ratings as likes, for policies that know no more than whether a user liked an item; and draws from a Beta distribution.
+
+What counts as a like is a threshold. Where none is given, a rating above the mean of all ratings so far is one, so that a policy needs
+no knowledge of the scale.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from albatross.kernels.compiling import kernel
+from albatross.kernels.linear import Vector
+from albatross.kernels.pairs import NOTHING, Pairs
+
+Counts = NDArray[np.int64]
+
+
+def no_average() -> Vector:
+    """The mean of all ratings, and how many there are."""
+    return np.zeros(2)
+
+
+@kernel
+def is_like(average: Vector, threshold: float, reward: float) -> bool:
+    """Count the rating, and say whether it is a like; `threshold` is not a number if none is given."""
+    average[1] += 1.0
+    average[0] += (reward - average[0]) / average[1]
+    return reward > average[0] if math.isnan(threshold) else reward >= threshold
+
+
+@kernel
+def count_common(likes: Pairs, likers: Pairs, user: int, common: Counts) -> None:
+    """Per user the number of items that they and this user liked; `likes` has their number as totals, `likers` are kept item by item."""
+    common[:] = 0
+    entry = likes.first[user]
+    while entry != NOTHING:
+        other = likers.first[likes.items[entry]] if likes.totals[entry] > 0.0 else NOTHING
+        while other != NOTHING:
+            here = np.uint32(other)  # unsigned: never counted from the end
+            common[np.uint32(likers.items[here])] += 1
+            other = likers.following[here]
+        entry = likes.following[entry]
+
+
+@kernel
+def draw_share(successes: int, failures: int, random: np.random.Generator) -> float:
+    """A draw from Beta(1 + successes, 1 + failures); by inversion where one of them is zero, which is most of the time."""
+    if successes == 0:
+        return -math.expm1(-random.standard_exponential() / (1.0 + failures))
+    if failures == 0:
+        return math.exp(-random.standard_exponential() / (1.0 + successes))
+    return random.beta(1.0 + successes, 1.0 + failures)

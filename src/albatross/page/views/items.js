@@ -9,7 +9,7 @@ import { findUsers } from "./try.js";
 const AT_ONCE = 1000;
 const MOST = 10_000; // items that the map loads, at most
 const MOST_ROWS = 200; // of the table of items
-const SHADES = 24; // colours on the map: dots of one colour are drawn in one go
+const SHADES = 24; // colours on the map
 const SIZES = [2.5, 9]; // radius of the surest and of the least sure item, in pixels
 
 export function Items({ query }) {
@@ -107,6 +107,26 @@ export function layout(items, flat) {
   }));
 }
 
+/** A dot of each shade and size, drawn once: to copy one takes far less time than to draw it. */
+function stampsOf(colours, edge, pixels) {
+  const sizes = Array.from({ length: Math.round(SIZES[1]) - Math.round(SIZES[0]) + 1 }, (_, at) => Math.round(SIZES[0]) + at);
+  return colours.map((fill) => sizes.map((radius) => {
+    const half = radius + 1;
+    const image = document.createElement("canvas");
+    image.width = image.height = Math.ceil(2 * half * pixels);
+    const pen = image.getContext("2d");
+    pen.scale(pixels, pixels);
+    pen.beginPath();
+    pen.arc(half, half, radius, 0, 2 * Math.PI);
+    pen.fillStyle = fill;
+    pen.fill();
+    pen.strokeStyle = edge;
+    pen.lineWidth = 0.75;
+    pen.stroke();
+    return { image, half };
+  }));
+}
+
 function Scatter({ items, flat }) {
   const box = useRef(null);
   const canvas = useRef(null);
@@ -120,7 +140,6 @@ function Scatter({ items, flat }) {
     if (width === 0) return;
     const dots = layout(items, flat);
     const colours = shades();
-    const byShade = colours.map((_, at) => dots.filter((dot) => dot.shade === at));
     const [xs, ys] = [dots.map((dot) => dot.x), dots.map((dot) => dot.y)];
     const least = [xs, ys].map((values) => values.reduce((a, b) => Math.min(a, b)));
     const most = [xs, ys].map((values) => values.reduce((a, b) => Math.max(a, b)));
@@ -129,7 +148,7 @@ function Scatter({ items, flat }) {
     canvas.current.width = width * pixels;
     canvas.current.height = height * pixels;
     const pen = canvas.current.getContext("2d");
-    const edge = colour("surface");
+    const stamps = stampsOf(colours, colour("surface"), pixels);
     const place = (dot) => {
       const { x, y, zoom } = view.current;
       const across = (dot.x - least[0]) / spans[0] - 0.5;
@@ -141,20 +160,12 @@ function Scatter({ items, flat }) {
       asked = 0;
       pen.setTransform(pixels, 0, 0, pixels, 0, 0);
       pen.clearRect(0, 0, width, height);
-      pen.strokeStyle = edge;
-      pen.lineWidth = 0.75;
-      byShade.forEach((group, at) => {
-        pen.beginPath();
-        for (const dot of group) {
-          const [x, y] = place(dot);
-          if (x < -10 || y < -10 || x > width + 10 || y > height + 10) continue;
-          pen.moveTo(x + dot.size, y);
-          pen.arc(x, y, dot.size, 0, 2 * Math.PI);
-        }
-        pen.fillStyle = colours[at];
-        pen.fill();
-        if (dots.length <= 3000) pen.stroke();
-      });
+      for (const dot of dots) {
+        const [x, y] = place(dot);
+        if (x < -10 || y < -10 || x > width + 10 || y > height + 10) continue;
+        const { image, half } = stamps[dot.shade][Math.round(dot.size) - Math.round(SIZES[0])];
+        pen.drawImage(image, x - half, y - half, 2 * half, 2 * half);
+      }
       const chosen = draw.chosen;
       if (chosen) {
         const [x, y] = place(chosen);

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from live import Live
-from page.tab import HOSTILE, Tab
 
 from albatross.service.recommender import Recommender
+from page.tab import HOSTILE, Tab
 
 FLAGS = [
     "--no-sandbox",  # which root has no use for, and containers forbid

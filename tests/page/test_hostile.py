@@ -6,9 +6,9 @@ from urllib.parse import urlencode
 
 import pytest
 from live import Live
-from page.tab import HOSTILE, Tab
 
 from albatross.service.http.keys import Keys
+from page.tab import HOSTILE, Tab
 
 pytestmark = pytest.mark.xdist_group("page")
 

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 import pytest
 from live import Live
+
 from page.tab import Tab
 
 pytestmark = pytest.mark.xdist_group("page")

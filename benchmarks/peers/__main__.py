@@ -68,7 +68,7 @@ def main(folder: Path, seconds: float) -> int:
         from benchmarks import machine
 
         print(*machine.describe(), "", sep="\n")
-    print(COLUMNS.format("player", "version", "steps", "µs to decide", "µs to learn", "÷ ALB", "regret", "ALB's"))
+    print(COLUMNS.format("player", "version", "steps", "µs to decide", "µs to learn", "÷ first", "regret", "first's"))
     print(COLUMNS.format(*["---"] * 8))
     own: dict[str, Any] = {}
     for name, player in PLAYERS.items():

@@ -47,14 +47,14 @@ class Player(ABC):
 
 
 class Albatross(Player):
-    requirement = "albatross"
-    remark = "ALB called from Python, a decision at a time, as the others; rank 5, λ = 1, σ = 0.4"
+    requirement = "albatross-bandits"
+    remark = "called from Python, a decision at a time, as the others; defaults"
+    policy = "mean-field"
 
     def prepare(self) -> None:
-        from albatross import Agent
-        from albatross.policies.alb import ALB
+        from albatross import Agent, policies
 
-        warm, self.agent = (Agent(ALB(), self.n_users, self.n_items) for _ in range(2))
+        warm, self.agent = (Agent(policies.create(self.policy), self.n_users, self.n_items) for _ in range(2))
         warm.select(0)  # compiles or loads
         warm.update(0, 0, 1.0)
         self.scores = self.agent.slate.scores
@@ -64,6 +64,11 @@ class Albatross(Player):
 
     def learn(self, user: int, item: int, offered: Items, rating: float) -> None:
         self.agent.update(user, item, rating)
+
+
+class AlbatrossALB(Albatross):
+    remark = "ALB called from Python, a decision at a time, as the others; rank 5, λ = 1, σ = 0.4"
+    policy = "alb"
 
 
 class RiverLinUCB(Player):
@@ -174,7 +179,8 @@ class VowpalWabbit(Player):
 
 
 PLAYERS: dict[str, type[Player]] = {
-    "albatross ALB": Albatross,
+    "albatross mean-field": Albatross,
+    "albatross ALB": AlbatrossALB,
     "contextualbandits LinUCB": ContextualBandits,
     "mabwiser LinUCB": MABWiser,
     "river LinUCBDisjoint": RiverLinUCB,

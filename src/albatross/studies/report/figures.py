@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from albatross.studies.evidence import Outcomes
-from albatross.studies.paper import RANK_DATASET, RANKS, REAL, RIVALS, SYNTHETIC, TITLES
-from albatross.studies.report.series import Chart, series_of
+from albatross.studies.evidence import Contenders, Outcomes
+from albatross.studies.paper import BEYOND, RANK_DATASET, RANKS, REAL, RIVALS, SYNTHETIC, TITLES
+from albatross.studies.report.series import Chart, Series, series_of
 
 
 class PaperFigure(NamedTuple):
@@ -17,15 +17,19 @@ class PaperFigure(NamedTuple):
     caption: str
 
 
-def paper_figures(outcomes: Outcomes, horizon: int) -> list[PaperFigure]:
-    """Every figure of the paper that the data sets at hand allow."""
+def paper_figures(outcomes: Outcomes, contenders: Contenders, horizon: int) -> list[PaperFigure]:
+    """Every figure of the paper that the data sets at hand allow, with our policy as the first curve of the comparisons."""
 
     def charts(datasets: Sequence[str], quantity: str) -> list[Chart]:
         present = [dataset for dataset in datasets if (dataset, RIVALS[0], 5, horizon) in outcomes]
-        return [
-            Chart(TITLES[dataset], [series_of(TITLES[rival], outcomes[dataset, rival, 5, horizon], quantity) for rival in RIVALS])
-            for dataset in present
-        ]
+        return [Chart(TITLES[dataset], [*ours(dataset, quantity), *theirs(dataset, quantity)]) for dataset in present]
+
+    def ours(dataset: str, quantity: str) -> list[Series]:
+        found = contenders.get(dataset, {}).get(BEYOND)
+        return [] if found is None else [series_of(f"{BEYOND} (ours)", found, quantity)]
+
+    def theirs(dataset: str, quantity: str) -> list[Series]:
+        return [series_of(TITLES[rival], outcomes[dataset, rival, 5, horizon], quantity) for rival in RIVALS]
 
     ranks = [
         Chart(TITLES[rival], [series_of(f"rank {rank}", outcomes[RANK_DATASET, rival, rank, horizon]) for rank in RANKS])

@@ -32,7 +32,7 @@ Draw = Callable[[PaperFigure, Path], None]
 def write_report(reproduction: Reproduction, folder: Path, draw: Draw) -> Path:
     """Write the report and its figures, these as pictures and as numbers. Returns the page to open."""
     pictures = []
-    for figure in paper_figures(reproduction.outcomes, reproduction.horizon):
+    for figure in paper_figures(reproduction.outcomes, reproduction.contenders, reproduction.horizon):
         draw(figure, folder)
         write_series(figure.charts, folder / f"{figure.name}.csv")
         caption = f"{figure.caption}. Thin: each seed; thick: their mean, with a 95 % interval."

@@ -71,7 +71,11 @@ def test_an_edited_file_is_another_policy(folder: Path) -> None:
     [
         ("other.py:Skeleton", "", r"there is no file other.py; accepted: a .py file that exists"),
         ("mine.py:Skelton", SKELETON, r"unknown policy of mine.py 'Skelton'. Did you mean 'Skeleton'\? There is: Skeleton"),
-        ("mine.py:State", SKELETON, r"State of mine.py is no policy; accepted: a class derived from albatross.core.policy.Policy"),
+        (
+            "mine.py:State",
+            SKELETON,
+            r"State of mine.py is no policy: policy is State, which has no select and no update; accepted: a class with",
+        ),
         ("mine.py", "x = 1\n", r"mine.py declares no policy"),
         (
             "mine.py",

@@ -200,7 +200,7 @@ def test_hottopixx_refuses_what_would_take_hours() -> None:
 def test_hottopixx_without_scipy_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy", None)
     Agent(NMFBandit(), 3, 4)
-    with pytest.raises(InvalidInput, match=r"pip install 'albatross\[lp\]'"):
+    with pytest.raises(InvalidInput, match=r"pip install 'scipy>=1.14'"):
         Agent(NMFBandit(solver="hottopixx"), 3, 4)
 
 

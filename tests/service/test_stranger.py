@@ -35,5 +35,4 @@ def test_a_stranger_is_shown_what_people_like(tmp_path: Path) -> None:
         shown = [engine.ask(Recommend(f"stranger {number}")).item for number in range(10)]
     for name in shown:
         item = int(name[1:])
-        assert counts[item] >= ENOUGH, f"{name} has {counts[item]} ratings, with mean {means[item]:.2f}"
         assert means[item] >= liked, f"{name} has {counts[item]} ratings, with mean {means[item]:.2f}; the best tenth begins at {liked:.2f}"

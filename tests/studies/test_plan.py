@@ -54,7 +54,7 @@ def test_ndcg_is_a_switch_or_a_table() -> None:
         ({"seeds": [1, 1]}, "seeds is"),
         ({"datasets": ["gausian"]}, "Did you mean 'gaussian'"),
         ({"datasets": ["gaussian", "gaussian"]}, "same name"),
-        ({"policies": [{"name": "abl"}]}, "Did you mean 'alb'"),
+        ({"policies": [{"name": "mean-feld"}]}, "Did you mean 'mean-field'"),
         ({"policies": [{"name": "alb", "ridg": 1.0}]}, "Did you mean 'ridge'"),
         ({"policies": [{"name": "alb", "ridge": -1.0}]}, "ridge is -1.0"),
         ({"policies": [{"name": "alb", "on": ["uniform"]}]}, "unknown data set"),

@@ -152,7 +152,7 @@ def _refuse_bad_rows(connection: "DuckDBPyConnection", file: Path, wanted: Seque
         raise InvalidInput(f"{file} is empty; accepted: at least one rating below the header")
     bad = connection.execute("""
         SELECT row, user, item, rating, value FROM ratings
-        WHERE coalesce(trim(user), '') = '' OR coalesce(trim(item), '') = '' OR value IS NULL OR NOT isfinite(value)
+        WHERE coalesce(trim(user, ' '), '') = '' OR coalesce(trim(item, ' '), '') = '' OR value IS NULL OR NOT isfinite(value)
         ORDER BY row LIMIT 1
     """).fetchone()
     if bad is None:

@@ -20,7 +20,7 @@ from albatross.core.errors import InvalidInput
 from albatross.environments import create
 from albatross.environments.world import reaction
 from albatross.kernels.gittins import worth
-from albatross.policies.mean_field import COMING_VISITS
+from albatross.kernels.valuing import COMING_VISITS
 from benchmarks.told_logged import HORIZON, Array, Visits, compiled, told_others, told_variances, visits_of
 
 STEPS = np.array([5_000, 10_000, 25_000])

@@ -15,7 +15,7 @@ from albatross.core.streams import stream
 from albatross.environments import create
 from albatross.environments.world import arrivals, reaction_draws
 from albatross.kernels.gittins import bonus, worth
-from albatross.policies.mean_field import COMING_VISITS
+from albatross.kernels.valuing import COMING_VISITS
 
 HORIZON = 25_000
 ROUNDS = 300

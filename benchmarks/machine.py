@@ -9,7 +9,7 @@ from pathlib import Path
 
 def describe() -> list[str]:
     """What a reader needs to know before comparing numbers with those of another machine."""
-    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba", "albatross"))
+    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba", "albatross-bandits"))
     load = ", ".join(f"{average:.1f}" for average in os.getloadavg())
     return [
         f"Machine: {_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}",

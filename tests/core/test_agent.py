@@ -51,9 +51,9 @@ REFUSED: list[tuple[str, Callable[[Agent], Any], str, str]] = [
     ("candidates a table", lambda agent: agent.select(0, np.zeros((2, 2), int)), "candidate is", ITEMS),
     ("candidate beyond 64 bits", lambda agent: agent.select(0, [2**70]), "candidate is [1180591620717411303424]", ITEMS),
     ("rating by nobody", lambda agent: agent.update(5, 0, 1.0), "user is 5", USERS),
-    ("rating by a float", lambda agent: agent.update(0.0, 0, 1.0), "user is [0.0]", USERS),  # type: ignore[arg-type]
+    ("rating by a float", lambda agent: agent.update(0.0, 0, 1.0), "user is 0.0", USERS),  # type: ignore[arg-type]
     ("rating of nothing", lambda agent: agent.update(0, 8, 1.0), "item is 8", ITEMS),
-    ("rating of a float", lambda agent: agent.update(0, 2.0, 1.0), "item is [2.0]", ITEMS),  # type: ignore[arg-type]
+    ("rating of a float", lambda agent: agent.update(0, 2.0, 1.0), "item is 2.0", ITEMS),  # type: ignore[arg-type]
     ("rating of an item before the first", lambda agent: agent.update(0, -1, 1.0), "item is -1", ITEMS),
     ("reward not a number", lambda agent: agent.update(0, 0, float("nan")), "reward is nan", "a finite number"),
     ("reward infinite", lambda agent: agent.update(0, 0, float("inf")), "reward is inf", "a finite number"),

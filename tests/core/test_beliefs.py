@@ -9,7 +9,6 @@ from albatross.core.policy import Policy
 from albatross.core.streams import stream
 from albatross.environments.synthetic import Gaussian
 from albatross.environments.telling import told
-from albatross.kernels.compiling import program
 from albatross.kernels.operations import ALL_ITEMS
 from albatross.policies.alb import ALB
 from albatross.policies.item_mean import ItemMean
@@ -32,9 +31,7 @@ def experienced(policy: Policy, ratings: int = 1500) -> Agent:
 
 
 def means_supposing(agent: Agent, items: list[int], rewards: list[float]) -> np.ndarray:
-    entry = program(choose_supposing, type(agent.state))
-    supposed = (np.array(items, np.int32), np.array(rewards))
-    entry(agent.state, agent.settings, agent.scratch, USER, ALL_ITEMS, *supposed, agent.slate, stream(0, "drawing"))
+    agent.run(choose_supposing, stream(0, "drawing"), USER, ALL_ITEMS, np.array(items, np.int32), np.array(rewards), True)
     return agent.slate.means.copy()
 
 

@@ -1,5 +1,6 @@
 """Scores of many items: against NumPy, at the borders of blocks, and interpreted against compiled."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -47,6 +48,17 @@ def test_against_numpy(n_items: int, rank: int) -> None:
     expected_widths = np.linalg.norm(given.item_factors @ np.tril(given.whitener).T, axis=1)
     np.testing.assert_allclose(means, expected_means, rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(scores, expected_means + RADIUS * expected_widths, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    "candidates",
+    [range(300), range(7, 250), [*range(40), *range(41, 100), *range(103, 300)], range(299, -1, -1), [*range(20, 36), *range(16)]],
+    ids=["all", "part", "gaps", "backwards", "turned"],
+)
+def test_candidates_side_by_side_score_as_any_others(candidates: Sequence[int]) -> None:
+    given, chosen = case(300, 5), np.array(candidates, np.int32)
+    for found, expected in zip(scored(given, chosen), scored(given, ALL_ITEMS), strict=True):
+        assert found.tobytes() == expected[chosen].tobytes()
 
 
 @pytest.mark.parametrize("n_candidates", SIZES)

@@ -7,7 +7,6 @@ from albatross.core.agent import Agent
 from albatross.core.beliefs import belief_about, choose_supposing, parts_of_mean, widths_of
 from albatross.core.policy import Policy
 from albatross.core.streams import stream
-from albatross.kernels.compiling import program
 from albatross.kernels.operations import ALL_ITEMS, offers, suppose
 
 USER, ITEM = 2, 5
@@ -15,9 +14,8 @@ USER, ITEM = 2, 5
 
 def _supposed(agent: Agent, items: list[int], rewards: list[float]) -> tuple[int, np.ndarray, np.ndarray]:
     """The choice, scores and means with these ratings supposed."""
-    entry = program(choose_supposing, type(agent.state))
     supposed = (np.array(items, np.int32), np.array(rewards, np.float64))
-    position, _ = entry(agent.state, agent.settings, agent.scratch, USER, ALL_ITEMS, *supposed, agent.slate, stream(3, "check"))
+    position, _ = agent.run(choose_supposing, stream(3, "check"), USER, ALL_ITEMS, *supposed, True)
     return position, agent.slate.scores.copy(), agent.slate.means.copy()
 
 

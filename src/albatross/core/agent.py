@@ -4,7 +4,7 @@ import copy
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -21,6 +21,7 @@ from albatross.core.policy import Policy
 from albatross.core.state import copied, copied_into, flatten, identity, reserve, restored
 from albatross.core.streams import stream
 from albatross.kernels.compiling import program
+from albatross.kernels.keeping import Kept, parts_of
 from albatross.kernels.operations import ALL_ITEMS, Items, Slate, select, update
 
 
@@ -37,24 +38,35 @@ class Choice(NamedTuple):
     """The probability with which this item was chosen; not a number where the policy cannot tell."""
 
 
-def choose(
-    state: Any, settings: Any, scratch: Any, user: int, candidates: Items, slate: Slate, random: np.random.Generator
-) -> tuple[int, float]:
-    position, propensity = select(state, settings, scratch, user, candidates, slate, random)
+class Mind(NamedTuple):
+    """What an agent thinks with; it stays the same from call to call, but for what is in its arrays."""
+
+    state: Any
+    settings: Any
+    scratch: Any
+    slate: Slate
+
+
+class Drawing(NamedTuple):
+    random: np.random.Generator
+
+
+def choose(mind: Any, drawing: Any, user: int, candidates: Items, whole: bool) -> tuple[int, float]:
+    state, settings, scratch, slate = parts_of(mind)
+    random = parts_of(drawing).random
+    position, propensity = select(state, settings, scratch, user, candidates, Slate(slate.scores, slate.means, whole), random)
     return position, propensity
 
 
-def learn(
-    state: Any,
-    settings: Any,
-    scratch: Any,
-    users: NDArray[np.int64],
-    items: NDArray[np.int64],
-    rewards: NDArray[np.float64],
-    random: np.random.Generator,
-) -> None:
+def learn(mind: Any, drawing: Any, users: NDArray[np.int64], items: NDArray[np.int64], rewards: NDArray[np.float64]) -> None:
+    state, settings, scratch, _ = parts_of(mind)
+    random = parts_of(drawing).random
     for step in range(users.size):
         update(state, settings, scratch, users[step], items[step], rewards[step], random)
+
+
+MOST_STREAMS = 4
+"""Random streams that an agent is ready for at once."""
 
 
 class Agent:
@@ -81,13 +93,15 @@ class Agent:
         self.learning = stream(seed, "learning")
         self.settings = policy.settings()
         self._truth = truth
+        self._mind: Kept | None = None
+        self._drawing: dict[np.random.Generator, Kept] = {}
         self.state: Any = self._blank_state(n_users, n_items)
         self._shape(n_users, n_items)
 
     def select(self, user: int, candidates: Sequence[int] | NDArray[Any] | None = None) -> Choice:
         """The item to show this user, among the candidates or all items. Changes nothing that was learned."""
         offered = ALL_ITEMS if candidates is None else self._candidates(candidates)
-        position, propensity = self._choose(user, offered, self.slate._replace(whole=False))
+        position, propensity = self._choose(user, offered, whole=False)
         return self._choice(position, offered, propensity)
 
     def recommend(self, user: int, n: int, candidates: Sequence[int] | NDArray[Any] | None = None) -> list[Choice]:
@@ -97,7 +111,7 @@ class Agent:
         check_whole("n", n, 1)
         if n > n_candidates:
             raise InvalidInput(f"n is {n}; accepted: at most the number of candidates, {n_candidates}")
-        self._choose(user, offered, self.slate)
+        self._choose(user, offered, whole=True)
         scores = self.slate.scores[:n_candidates]
         least = np.partition(scores, n_candidates - n)[n_candidates - n]
         better = np.flatnonzero(scores > least)
@@ -107,24 +121,29 @@ class Agent:
 
     def update(self, user: int, item: int, reward: float) -> None:
         """Learn from one rating."""
-        self.replay([user], [item], [reward])
+        user, item = self._within("user", user, self.n_users), self._within("item", item, self.n_items)
+        self._learn(np.array([user]), np.array([item]), self._rewards([reward]))
 
     def replay(self, users: ArrayLike, items: ArrayLike, rewards: ArrayLike) -> None:
         """Learn from many ratings in their order, as if each had come by itself."""
         user_numbers = self._within_all("user", users, self.n_users)
         item_numbers = self._within_all("item", items, self.n_items)
-        try:
-            values = np.array(rewards, np.float64, ndmin=1)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise InvalidInput(f"reward is {rewards!r}; accepted: a finite number") from error
+        values = self._rewards(rewards)
         if not user_numbers.shape == item_numbers.shape == values.shape:
             lengths = f"{user_numbers.size}, {item_numbers.size} and {values.size}"
             raise InvalidInput(f"users, items and rewards have lengths {lengths}; accepted: equal ones")
-        if not np.isfinite(values).all():
-            raise InvalidInput(f"reward is {values[~np.isfinite(values)][0]}; accepted: a finite number")
-        self.state = reserve(self.state, values.size)
-        entry = program(learn, type(self.state))
-        entry(self.state, self.settings, self.scratch, user_numbers, item_numbers, values, self.learning)
+        self._learn(user_numbers, item_numbers, values)
+
+    def run(self, function: Callable[..., Any], random: np.random.Generator, *arguments: Any) -> Any:
+        """Run a compiled function. Its first two arguments keep a `Mind` and a `Drawing` for it, which `parts_of` gives."""
+        mind, drawing = self._mind, self._drawing.get(random)
+        if mind is None or mind.parts.state is not self.state:
+            mind = self._mind = Kept(Mind(self.state, self.settings, self.scratch, self.slate))
+        if drawing is None:
+            if len(self._drawing) == MOST_STREAMS:
+                self._drawing.clear()
+            drawing = self._drawing[random] = Kept(Drawing(random))
+        return program(function, type(self.state))(mind, drawing, *arguments)
 
     def grow(self, n_users: int, n_items: int) -> None:
         """Make room for new users and items; what is believed of the old ones stays, bit for bit."""
@@ -182,13 +201,16 @@ class Agent:
         agent.exploring.bit_generator.state, agent.learning.bit_generator.state = streams
         return agent
 
-    def _choose(self, user: int, offered: Items, slate: Slate) -> tuple[int, float]:
+    def _choose(self, user: int, offered: Items, whole: bool) -> tuple[int, float]:
         user = self._within("user", user, self.n_users)
-        entry = program(choose, type(self.state))
-        chosen: tuple[int, float] = entry(self.state, self.settings, self.scratch, user, offered, slate, self.exploring)
+        chosen: tuple[int, float] = self.run(choose, self.exploring, user, offered, whole)
         if isinstance(chosen[0], float):
             raise InvalidInput(f"select of {self.policy.policy_name()!r} returns the position {chosen[0]!r}; accepted: a whole number")
         return chosen
+
+    def _learn(self, users: NDArray[np.int64], items: NDArray[np.int64], rewards: NDArray[np.float64]) -> None:
+        self.state = reserve(self.state, rewards.size)
+        self.run(learn, self.learning, users, items, rewards)
 
     def _choice(self, position: int, offered: Items, propensity: float) -> Choice:
         score, mean = float(self.slate.scores[position]), float(self.slate.means[position])
@@ -199,6 +221,7 @@ class Agent:
         self.n_users, self.n_items = n_users, n_items
         self.scratch: Any = self.policy.scratch(n_users, n_items)
         self.slate = Slate(np.zeros(n_items), np.zeros(n_items))
+        self._mind, self._drawing = None, {}
 
     def _blank_state(self, n_users: int, n_items: int) -> Any:
         return self.policy.init(n_users, n_items, partial(stream, self.seed), self._truth)
@@ -207,10 +230,19 @@ class Agent:
         offered = self._within_all("candidate", candidates, self.n_items).astype(np.int32)
         if offered.size == 0:
             raise InvalidInput("candidates is empty; accepted: at least one item, or None for all items")
-        if np.unique(offered).size < offered.size:
+        if _repeats(offered, self.n_items):
             numbers, counts = np.unique(offered, return_counts=True)
             raise InvalidInput(f"candidate {numbers[counts > 1][0]} is given more than once; accepted: each item once")
         return offered
+
+    def _rewards(self, rewards: Any) -> NDArray[np.float64]:
+        try:
+            values = np.array(rewards, np.float64, ndmin=1)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InvalidInput(f"reward is {rewards!r}; accepted: a finite number") from error
+        if not np.isfinite(values).all():
+            raise InvalidInput(f"reward is {values[~np.isfinite(values)][0]}; accepted: a finite number")
+        return values
 
     def _within(self, name: str, number: int, size: int) -> int:
         if not isinstance(number, int | np.integer) or isinstance(number, bool) or not 0 <= number < size:
@@ -230,3 +262,12 @@ class Agent:
         if outside.any():
             raise InvalidInput(f"{name} is {given[outside][0]}; accepted: a whole number from 0 to {size - 1}")
         return given.astype(np.int64)
+
+
+def _repeats(numbers: Items, size: int) -> bool:
+    """Whether a number below `size` stands there twice; of many numbers, crossing off is quicker than sorting."""
+    if numbers.size * 64 < size:
+        return np.unique(numbers).size < numbers.size
+    present: NDArray[np.bool_] = np.zeros(size, np.bool_)
+    present[numbers] = True
+    return int(np.count_nonzero(present)) < numbers.size

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from albatross.core.agent import Agent
 from albatross.kernels.compiling import program
+from albatross.kernels.keeping import parts_of
 from albatross.kernels.operations import Belief, Items, Slate, attribute, believe, offers, suppose, width
 
 USUAL_LENGTH = 8
@@ -22,17 +23,11 @@ class Widths(NamedTuple):
 
 
 def choose_supposing(
-    state: Any,
-    settings: Any,
-    scratch: Any,
-    user: int,
-    candidates: Items,
-    items: Items,
-    rewards: NDArray[np.float64],
-    slate: Slate,
-    random: np.random.Generator,
+    mind: Any, drawing: Any, user: int, candidates: Items, items: Items, rewards: NDArray[np.float64], whole: bool
 ) -> tuple[int, float]:
-    return suppose(state, settings, scratch, user, candidates, items, rewards, slate, random)
+    state, settings, scratch, slate = parts_of(mind)
+    random = parts_of(drawing).random
+    return suppose(state, settings, scratch, user, candidates, items, rewards, Slate(slate.scores, slate.means, whole), random)
 
 
 def describe_user(state: Any, settings: Any, scratch: Any, user: int, belief: Belief) -> int:

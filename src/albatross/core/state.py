@@ -151,4 +151,5 @@ def _over_pairs(state: State, change: Callable[[Pairs], Pairs]) -> State:
         for name, value in zip(state._fields, state, strict=True)  # type: ignore[attr-defined]
         if isinstance(value, tuple)
     }
-    return state._replace(**nested) if nested else state  # type: ignore[attr-defined]
+    changed = any(value is not getattr(state, name) for name, value in nested.items())
+    return state._replace(**nested) if changed else state  # type: ignore[attr-defined]

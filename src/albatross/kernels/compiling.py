@@ -148,7 +148,11 @@ class _Announcer(event.Listener):
         self.depth.value = depth + 1
         function = event.data["dispatcher"].py_func
         if depth == 0 and function.__module__.startswith("albatross."):
-            state = getattr(event.data["args"][0], "instance_class", None) if event.data["args"] else None
+            first: Any = next(iter(event.data["args"]), None)
+            first = getattr(first, "parts", first)
+            if "state" in getattr(first, "fields", ()):
+                first = first[first.fields.index("state")]
+            state = getattr(first, "instance_class", None)
             subject = function.__module__ if state is None else _subject(state)
             print(f"albatross: compiling {subject} ({function.__name__}), once per install …", file=sys.stderr, flush=True)
 

@@ -21,6 +21,9 @@ QUOTED = re.compile(r'File "([^"\n]+\.py)", line (\d+)')
 NO_ROOM = ("NRT required", "Only accept returning of array")
 """What it says where code would make an array, a list or a dictionary."""
 
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+"""What the compiler writes around words where the package colorama is there."""
+
 _ATTRIBUTE = re.compile(r"Unknown attribute '(\w+)' of type (\w+)")
 _GLOBAL = re.compile(r"Untyped global name '(\w+)':? (.*)")
 _UNDEFINED = re.compile(r"name '(\w+)' is not defined|(?:Variable|variable) '(\w+)' (?:is not defined|referenced before)")
@@ -43,7 +46,7 @@ class CannotCompile(InvalidInput):
 
 def explained(error: BaseException, state_type: type | None, arguments: Sequence[Any]) -> CannotCompile:
     """The complaint of the compiler about the code behind a type of state, called with these arguments."""
-    text = str(error)
+    text = COLOUR.sub("", str(error))
     place = _place(text, state_type)
     sentence = _cause(text, place, state_type, arguments)
     if place is None:
@@ -113,9 +116,9 @@ def _cause(text: str, place: tuple[str, int] | None, state_type: type | None, ar
 
 
 def _missing_field(field: str, owner: str, arguments: Sequence[Any]) -> str:
-    for argument in arguments:
-        if type(argument).__name__ == owner and hasattr(argument, "_fields"):
-            return f"{owner} has no field {field!r}; it has: {', '.join(argument._fields)}"
+    for part in (part for argument in arguments for part in getattr(argument, "parts", (argument,))):
+        if type(part).__name__ == owner and hasattr(part, "_fields"):
+            return f"{owner} has no field {field!r}; it has: {', '.join(part._fields)}"
     if owner == "NumPyRandomGeneratorType":
         return f"compiled code has no random.{field}; accepted: random.random(), random.normal(), random.integers(low, high) and others"
     return f"{_kind(owner)} has no {field!r} in compiled code"

@@ -19,7 +19,7 @@ from albatross.kernels.moments import certain, expected_mean, partner_weights, r
 from albatross.kernels.operations import Items, Slate
 from albatross.kernels.pairs import NOTHING
 from albatross.kernels.population import newcomer_offset
-from albatross.kernels.scoring import project_lanes, score_lanes
+from albatross.kernels.scoring import are_neighbours, project_lanes, score_lanes
 
 USER_CAUTION = 4.0
 """By how many times itself a user's part is raised where vectors, not noise, make the ratings: beliefs that take users and items to be
@@ -60,13 +60,14 @@ def score_items(state: Any, scratch: Any, candidates: Items, means: Vector) -> N
     columns = state.item_columns.T
     n_candidates = candidates.size if candidates.size > 0 else columns.shape[1]
     for start in range(0, n_candidates, LANES):
-        if candidates.size == 0 and n_candidates >= LANES:
-            group = min(start, n_candidates - LANES)  # the last group may begin early and score some items again
-            score_lanes(columns[one : one + size], group, work.mean, work.whitener, radius, widths, means, group)
-            project_lanes(columns, group, weights, seconds, group)
-            for lane in range(group, group + LANES):
-                widths[lane] = widths[lane] - means[lane] if columns[met, lane] > 0.0 else -1.0
-                means[lane] += columns[packed - 2, lane]
+        group = min(start, n_candidates - LANES)  # the last group may begin early and score some items again
+        if n_candidates >= LANES and (candidates.size == 0 or are_neighbours(candidates, group)):
+            first = group if candidates.size == 0 else int(candidates[group])
+            score_lanes(columns[one : one + size], first, work.mean, work.whitener, radius, widths, means, group)
+            project_lanes(columns, first, weights, seconds, group)
+            for lane in range(LANES):
+                widths[group + lane] = widths[group + lane] - means[group + lane] if columns[met, first + lane] > 0.0 else -1.0
+                means[group + lane] += columns[packed - 2, first + lane]
         else:
             length = min(LANES, n_candidates - start)
             for lane in range(length):

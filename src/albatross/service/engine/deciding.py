@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from albatross.core.agent import Agent, choose
 from albatross.core.beliefs import belief_about, choose_supposing, widths_of
 from albatross.core.streams import stream
-from albatross.kernels.compiling import program
-from albatross.kernels.operations import Belief, Items, Slate, offers, suppose
+from albatross.kernels.operations import Belief, Items, offers, suppose
 from albatross.service.api.answers import ConfidenceRegion, HistoryEntry, ShownItem, UserView
 from albatross.service.api.errors import NoEligibleCandidate
 from albatross.service.api.requests import Recommend
@@ -86,14 +85,11 @@ def choose_counting(
 
     Nothing of that is learned. Fills the agent's slate; unless the `whole` is wanted, maybe only where the choice is.
     """
-    state, settings, scratch = agent.state, agent.settings, agent.scratch
-    slate = Slate(agent.slate.scores, agent.slate.means, whole)
     chosen: tuple[int, float]
-    if offers(state, suppose):
-        entry = program(choose_supposing, type(state))
-        chosen = entry(state, settings, scratch, user, candidates, pending, np.full(pending.size, np.nan), slate, random)
+    if offers(agent.state, suppose):
+        chosen = agent.run(choose_supposing, random, user, candidates, pending, np.full(pending.size, np.nan), whole)
     else:
-        chosen = program(choose, type(state))(state, settings, scratch, user, candidates, slate, random)
+        chosen = agent.run(choose, random, user, candidates, whole)
     return chosen
 
 

@@ -6,8 +6,7 @@ from albatross.core.agent import Agent
 from albatross.core.beliefs import choose_supposing
 from albatross.core.state import flatten
 from albatross.core.streams import stream
-from albatross.kernels.compiling import program
-from albatross.kernels.operations import Slate, offers
+from albatross.kernels.operations import offers
 from albatross.kernels.operations import suppose as supposing
 from albatross.service.api.answers import ShownItem
 from albatross.service.api.errors import BadValue, NoEligibleCandidate, UnknownItem
@@ -55,10 +54,8 @@ def _supposed(model: Model, agent: Agent, row: int, item: int, rating: float) ->
     """Let the policy fill the slate as if the rating had come. Whether it can."""
     if not offers(agent.state, supposing):
         return False
-    entry = program(choose_supposing, type(agent.state))
     items, rewards = np.array([item], np.int32), np.array([rating])
-    slate = Slate(agent.slate.scores, agent.slate.means, True)
-    position, _ = entry(agent.state, agent.settings, agent.scratch, row, model.shown, items, rewards, slate, _viewing(model))
+    position, _ = agent.run(choose_supposing, _viewing(model), row, model.shown, items, rewards, True)
     return bool(position >= 0)
 
 

@@ -37,10 +37,9 @@ def optimistic_scores(
         return
     for start in range(0, n_candidates, LANES):
         group = min(start, n_candidates - LANES)  # the last group may begin early and score some items again
-        if candidates.size == 0:
-            score_lanes(coordinates, group, center, whitener, radius, scores, means, group)
-        elif are_neighbours(candidates, group):
-            score_lanes(coordinates, int(candidates[group]), center, whitener, radius, scores, means, group)
+        first = group if candidates.size == 0 else neighbours(candidates, group)
+        if first >= 0:
+            score_lanes(coordinates, first, center, whitener, radius, scores, means, group)
         else:
             _gather(coordinates, candidates[group : group + LANES], block)
             score_lanes(block, 0, center, whitener, radius, scores, means, group)
@@ -60,22 +59,25 @@ def plain_scores(item_factors: Matrix, candidates: Items, center: Vector, block:
         return
     for start in range(0, n_candidates, LANES):
         group = min(start, n_candidates - LANES)
-        if candidates.size == 0:
-            project_lanes(coordinates, group, center, scores, group)
-        elif are_neighbours(candidates, group):
-            project_lanes(coordinates, int(candidates[group]), center, scores, group)
+        first = group if candidates.size == 0 else neighbours(candidates, group)
+        if first >= 0:
+            project_lanes(coordinates, first, center, scores, group)
         else:
             _gather(coordinates, candidates[group : group + LANES], block)
             project_lanes(block, 0, center, scores, group)
 
 
 @kernel
-def are_neighbours(candidates: Items, start: int) -> bool:
-    """Whether LANES candidates from `start` on stand side by side in the catalogue, in its order: then nothing has to be gathered."""
-    apart = 0
+def neighbours(candidates: Items, start: int) -> int:
+    """The candidate at `start`, if it and those behind it, LANES in all, stand side by side in the catalogue; else −1.
+
+    Nothing has to be gathered then.
+    """
+    first = np.int64(candidates[start])
+    apart = np.int64(0)
     for lane in range(LANES):
-        apart |= candidates[start + lane] - candidates[start] - lane
-    return apart == 0
+        apart |= candidates[start + lane] - first - lane
+    return first if apart == 0 else -1  # type: ignore[return-value]
 
 
 @kernel

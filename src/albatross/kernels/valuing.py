@@ -19,7 +19,7 @@ from albatross.kernels.moments import certain, expected_mean, partner_weights, r
 from albatross.kernels.operations import Items, Slate
 from albatross.kernels.pairs import NOTHING
 from albatross.kernels.population import newcomer_offset
-from albatross.kernels.scoring import are_neighbours, project_lanes, score_lanes
+from albatross.kernels.scoring import neighbours, project_lanes, score_lanes
 
 USER_CAUTION = 4.0
 """By how many times itself a user's part is raised where vectors, not noise, make the ratings: beliefs that take users and items to be
@@ -61,8 +61,8 @@ def score_items(state: Any, scratch: Any, candidates: Items, means: Vector) -> N
     n_candidates = candidates.size if candidates.size > 0 else columns.shape[1]
     for start in range(0, n_candidates, LANES):
         group = min(start, n_candidates - LANES)  # the last group may begin early and score some items again
-        if n_candidates >= LANES and (candidates.size == 0 or are_neighbours(candidates, group)):
-            first = group if candidates.size == 0 else int(candidates[group])
+        first = group if candidates.size == 0 or group < 0 else neighbours(candidates, group)
+        if first >= 0:
             score_lanes(columns[one : one + size], first, work.mean, work.whitener, radius, widths, means, group)
             project_lanes(columns, first, weights, seconds, group)
             for lane in range(LANES):

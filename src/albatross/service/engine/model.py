@@ -26,6 +26,10 @@ from albatross.service.storage.events import Decided, Event, Genesis, Item, Rate
 ROOM = 64
 """Users and items there is room for at first. A full model doubles: when it grows is settled by the log alone."""
 
+UNLUCKY, AWRY = 256, 72
+"""A policy keeps one number of all items side by side, then the next number. Were there a multiple of 256 items, the numbers of one item
+would all want the same few places of the processor's cache: 72 more items halve the time of a choice."""
+
 PENDING = 10
 """Unanswered items per user that count, at most: the latest."""
 PENDING_WINDOW = 100_000
@@ -156,6 +160,7 @@ class Model:
             users *= 2
         while items < n_items:
             items *= 2
+            items += AWRY if items % UNLUCKY == 0 else 0
         return Sizes(users, items)
 
     def _make_room(self, n_users: int, n_items: int) -> None:

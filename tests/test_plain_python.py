@@ -21,7 +21,7 @@ from albatross.studies.comparison import compare
 
 pytestmark = pytest.mark.xdist_group("mean-field")
 
-PAGE = Path(__file__).parent.parent / "docs" / "plain-python.md"
+PAGE = Path(__file__).parent.parent / "docs" / "guides" / "plain-python.md"
 BLOCKS = dict(re.findall(r"```python\n# (\w+)\.py\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL))
 MODELS = {"biased_mf": "BiasedMF", "regression": "Regression", "agent": "Played", "first": "ItemMeans"}
 

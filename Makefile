@@ -7,13 +7,16 @@ READY := .venv/.ready
 ALBATROSS_DATA ?= $(if $(wildcard ../shared/data),$(abspath ../shared/data))
 export ALBATROSS_DATA
 
-.PHONY: demo test lint bench bench-all bench-service chaos soak golden mutants dist peers clean
+.PHONY: demo test docs lint bench bench-all bench-service chaos soak golden mutants dist peers clean
 
 demo: $(READY)  ## the main job on a world nobody has rated yet
 	$(BIN)/albatross demo
 
 test: lint  ## lint, types, import direction, doctests and tests
 	$(BIN)/pytest -q -n auto
+
+docs: $(READY)  ## the documentation site, into out/site; a broken link or anchor is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 lint: $(READY)
 	$(BIN)/ruff check .

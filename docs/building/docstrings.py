@@ -1,0 +1,33 @@
+"""Docstrings as Markdown: examples become code blocks, and lines about parameters a list."""
+
+import re
+from typing import Any
+
+import griffe
+
+DESCRIBED = re.compile(r"(\w+(?:, \w+)*): ")
+
+
+class AsMarkdown(griffe.Extension):
+    """Rewrites every docstring before it is rendered."""
+
+    def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
+        if obj.docstring is not None:
+            names = {parameter.name for parameter in obj.parameters} if isinstance(obj, griffe.Function) else set()
+            obj.docstring.value = "\n\n".join(_paragraph(part, names) for part in obj.docstring.value.split("\n\n"))
+
+
+def _paragraph(text: str, parameters: set[str]) -> str:
+    if text.startswith(">>>"):
+        return f"```python\n{text}\n```"
+    if not ((first := DESCRIBED.match(text)) and set(first[1].split(", ")) <= parameters):
+        return text
+    lines = []
+    for line in text.split("\n"):
+        described = DESCRIBED.match(line)
+        if described and set(described[1].split(", ")) <= parameters:
+            names = ", ".join(f"`{name}`" for name in described[1].split(", "))
+            lines.append(f"- {names}: {line[described.end() :]}")
+        else:
+            lines.append(f"  {line}")
+    return "\n".join(lines)

@@ -7,7 +7,7 @@ READY := .venv/.ready
 ALBATROSS_DATA ?= $(if $(wildcard ../shared/data),$(abspath ../shared/data))
 export ALBATROSS_DATA
 
-.PHONY: demo test docs lint bench bench-all bench-service chaos soak golden mutants dist peers clean
+.PHONY: demo test docs notebooks lint bench bench-all bench-service chaos soak golden mutants dist peers clean
 
 demo: $(READY)  ## the main job on a world nobody has rated yet
 	$(BIN)/albatross demo
@@ -17,6 +17,9 @@ test: lint  ## lint, types, import direction, doctests and tests
 
 docs: $(READY)  ## the documentation site, into out/site; a broken link or anchor is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+notebooks: $(READY)  ## run the notebooks, and keep what they print and draw
+	PYTHONPATH=tests $(BIN)/python -m documentation.notebooks
 
 lint: $(READY)
 	$(BIN)/ruff check .

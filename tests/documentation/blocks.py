@@ -23,6 +23,7 @@ import pytest
 from albatross import datasets
 from albatross.cli import main
 from albatross.datasets import archive
+
 from documentation.instead import INSTEAD
 
 ROOT = Path(__file__).parents[2]

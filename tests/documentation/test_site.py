@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from albatross import policies
+
 from documentation.blocks import ROOT
 
 pytestmark = pytest.mark.xdist_group("documentation-site")

@@ -7,13 +7,19 @@ READY := .venv/.ready
 ALBATROSS_DATA ?= $(if $(wildcard ../shared/data),$(abspath ../shared/data))
 export ALBATROSS_DATA
 
-.PHONY: demo test lint bench bench-all bench-service chaos soak golden mutants dist peers clean
+.PHONY: demo test docs notebooks lint bench bench-all bench-service chaos soak golden mutants dist matrix tag peers clean
 
 demo: $(READY)  ## the main job on a world nobody has rated yet
 	$(BIN)/albatross demo
 
 test: lint  ## lint, types, import direction, doctests and tests
 	$(BIN)/pytest -q -n auto
+
+docs: $(READY)  ## the documentation site, into out/site; a broken link or anchor is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+notebooks: $(READY)  ## run the notebooks, and keep what they print and draw
+	PYTHONPATH=tests $(BIN)/python -m documentation.notebooks
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -42,6 +48,12 @@ soak: $(READY)  ## ten minutes of honest clients among hostile ones, and ten tim
 dist: $(READY)  ## wheel and source archive, tried in environments of their own: without extras, and with each
 	rm -rf dist
 	PYTHONPATH=tests $(BIN)/python -m distribution dist
+
+matrix: $(READY)  ## the wheel with every supported Python found on this machine; says which are not there
+	PYTHONPATH=tests $(BIN)/python -m matrix
+
+tag: $(READY)  ## name this commit after its version, if everything says the same
+	PYTHONPATH=tests $(BIN)/python -m releasing
 
 golden: $(READY)  ## record anew what short trials come to, after a change that means to change it
 	PYTHONPATH=tests $(BIN)/python -m golden

@@ -1,6 +1,5 @@
 """The page about plain Python: every block runs, and what it says of comparisons and Gymnasium is so."""
 
-import re
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module, invalidate_caches
@@ -19,10 +18,12 @@ from albatross.policies.mean_field import MeanField
 from albatross.policies.random import Random
 from albatross.studies.comparison import compare
 
+from documentation.blocks import NAMED, ROOT, blocks
+
 pytestmark = pytest.mark.xdist_group("mean-field")
 
-PAGE = Path(__file__).parent.parent / "docs" / "plain-python.md"
-BLOCKS = dict(re.findall(r"```python\n# (\w+)\.py\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL))
+PAGE = ROOT / "docs" / "guides" / "plain-python.md"
+BLOCKS = {named[1].removesuffix(".py"): block.text for block in blocks(PAGE) if (named := NAMED.match(block.text))}
 MODELS = {"biased_mf": "BiasedMF", "regression": "Regression", "agent": "Played", "first": "ItemMeans"}
 
 
@@ -47,7 +48,7 @@ def maker(name: str) -> Callable[..., Any]:
 
 
 def test_every_block_is_named() -> None:
-    assert PAGE.read_text(encoding="utf-8").count("```python") == len(BLOCKS)
+    assert len(blocks(PAGE)) == len(BLOCKS)
 
 
 @pytest.mark.parametrize("name", BLOCKS)

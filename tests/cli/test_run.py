@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -185,6 +186,7 @@ def test_bad_rows_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 INTERRUPTED = """
 import signal, sys
+sys.modules["psutil"] = None  # as on a small machine
 from contextlib import contextmanager
 from albatross.cli import main, progress
 
@@ -214,6 +216,19 @@ def test_the_interrupt_key_ends_all_of_it(jobs: str, tmp_path: Path) -> None:
     assert errors.splitlines()[-1] == "albatross: interrupted"
     assert "Traceback" not in errors
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("verb", [["run", "--dataset"], ["import", "shop", "--scale", "1..5"]], ids=["run", "import"])
+def test_a_missing_column_is_told_with_the_flag_that_names_it(
+    verb: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for header, flags in {"who,item,stars": ["--user-column", "--rating-column"], "user,what,rating": ["--item-column"]}.items():
+        Path("ratings.csv").write_text(f"{header}\nann,tea,5\n")
+        assert main([*verb, "ratings.csv"]) == 2
+        told = capsys.readouterr().err
+        assert f"its columns: {header.replace(',', ', ')}" in told
+        assert re.findall(r"--\w+-column", told) == flags
 
 
 def test_one_seed_loads_nothing_heavy() -> None:

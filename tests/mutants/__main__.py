@@ -21,7 +21,19 @@ from pathlib import Path
 from mutants.listed import TREE, Mutant, read_list
 
 FOLDER = TREE / "out" / "mutants"
-COPIED = ("src", "tests", "benchmarks", "docs", "studies", "README.md", "pyproject.toml", "Makefile")
+COPIED = (
+    "src",
+    "tests",
+    "benchmarks",
+    "docs",
+    "studies",
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "mkdocs.yml",
+    "pyproject.toml",
+    "Makefile",
+)
 LONGEST = 300.0
 """Seconds after which tests that hang have noticed."""
 ENOUGH = 0.95

@@ -107,6 +107,20 @@ def test_propensity_is_the_frequency_over_coins() -> None:
     assert chisquare([counts[item] for item in propensities], [3000 * chance for chance in propensities.values()]).pvalue > 1e-3
 
 
+def test_the_propensity_of_the_best_item_counts_its_tickets() -> None:
+    """Where the whole catalogue is offered, tickets are only counted; where every item is named, they are handed out."""
+    agent = Agent(NMFBandit(rank=2, exploration=1, set_size=3), n_users=12, n_items=8, seed=0)
+    agent.replay(*some_ratings(60, 12, 8))
+    agent.state.coin[0] = 0.999
+    choices = [agent.select(user) for user in range(12)]
+    assert any(choice.item in agent.state.own[user] for user, choice in enumerate(choices)), "no best item has a ticket of its user's own"
+    assert any(choice.item not in agent.state.own[user] for user, choice in enumerate(choices))
+    for user, choice in enumerate(choices):
+        named = agent.select(user, list(range(8)))
+        assert named.item == choice.item
+        assert named.propensity == pytest.approx(choice.propensity, rel=1e-12)
+
+
 def test_every_item_is_in_equally_many_hands() -> None:
     own = Agent(NMFBandit(set_size=5), n_users=100, n_items=20, seed=0).state.own
     assert np.bincount(own.ravel()).tolist() == [25] * 20

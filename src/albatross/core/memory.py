@@ -2,6 +2,7 @@
 
 import functools
 import os
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -68,7 +69,10 @@ def check_sizes(policy: Policy, n_users: int, n_items: int, n_ratings: int = 0) 
 @functools.cache
 def memory_limit() -> int:
     """The memory of this machine, or of the container this runs in."""
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError):  # Windows does not say it this way: nothing is refused there
+        return sys.maxsize
     try:
         return min(total, int(CONTROL_GROUP_LIMIT.read_text()))
     except (OSError, ValueError):  # no container, or one without a limit

@@ -36,48 +36,48 @@ from albatross.kernels.valuing import nothing_known, position_of, rank_items, to
 
 @dataclass(frozen=True)
 class MeanField(Policy):
-    """Knows users and items by mean and covariance, remembers what each user said, and tries what could be worth it for the visits to come.
+    """Bayesian matrix factorization with a memory of pairs; explores an item as far as later visits can profit from it.
 
     Model: the rating of a pair is g + o_u + o_i + ⟨a_u, b_i⟩ + r_ui + noise, where offsets and vectors are normal with a variance per
     coordinate, the pair's own part r_ui has variance τ² and the noise of a single rating σ². With s² = τ² + σ² and ρ = τ² / s², the mean
-    of n ratings of a pair weighs w = 1 / (ρ + (1 − ρ) / n). What is believed of users and items is a product of normals. Each is in turn
+    of n ratings of a pair has the weight w = 1 / (ρ + (1 − ρ) / n). The posterior of users and items is approximated by a product of
+    normals, each in turn
 
         (a_u, o_u) ~ N(m, s² G⁻¹),    G = s² D⁻¹ + Σ w E[x xᵀ],    m = G⁻¹ Σ w (E[x] (y − g) − E[x o_i]),    x = (b_i, 1),
 
-    and the same for items with x = (a_u, 1): ridge regression, but a partner's covariance counts as ridge too. Every rating refits its user
-    and its item, unless it only says again what is known, and a few others by turns, so that nobody's vector goes stale. The population is
-    learned on the way: D as Σ E[a]² over all met, by how many of them ratings have determined, Σ (1 − var(a) / D), which also settles how
-    many coordinates are used; the mean item offset; σ² from repeated ratings; ρ from how well a pair's first rating foretells the second
-    one beyond the model, and 1 where repeats are exact; s² from both.
+    and the same for items with x = (a_u, 1): ridge regression in which the partner's covariance counts as ridge. Every rating refits its
+    user and its item, unless it repeats exactly what is known, and a few others in turn, so that no vector goes stale. The priors are
+    learned online: D as Σ E[a]² over all rows met, divided by the number of rows that ratings have determined, Σ (1 − var(a) / D), which
+    also decides how many coordinates are used; the mean item offset; σ² from repeated ratings; ρ from how well a pair's first rating
+    predicts the second one beyond the model, and 1 where repeats are exact; s² from both.
 
-    Of an item the user has rated n times it expects m_ui + ρ_n (y_ui − m_ui), ρ_n = τ² / (τ² + σ² / n), of others m_ui = E of the model.
-    To try a pair costs what it lacks now and gains at each of N later visits if it turns out better. If one rating told all, that would
-    be worth q(N) standard deviations, N E[(Z − q)₊] = q, Z standard normal. Ratings are noisy, and several have to be paid for:
+    The mean of an item that the user has rated n times is m_ui + ρ_n (y_ui − m_ui), ρ_n = τ² / (τ² + σ² / n); of others, m_ui.
+    Trying a pair costs its shortfall now, and gains at each of N later visits if it turns out better. If one rating told all, that would
+    be worth q(N) standard deviations, N E[(Z − q)₊] = q, Z standard normal. Ratings are noisy, so several are needed:
 
         w(v, s², N) = √v q(N v / (v + 0.8 s²))
 
-    (with 0.4 for 0.8 it would be Gittins' index, to within 13 %, while fewer ratings are made than visits to come). What is learned of a
-    user or a pair serves that user, N_u = 3 + t / n, n the users met; what is learned of an item serves all of them, though only once each
-    if pairs have a part of their own:
+    (with 0.4 for 0.8 this is Gittins' index to within 13 %, while fewer ratings are made than visits to come). What is learned of a user
+    or a pair serves that user, N_u = 3 + t / n, n the users met. What is learned of an item serves all users, but each only once if pairs
+    have a part of their own:
 
         score = mean + e / √(1 + (e / (top − mean))²)
         e² = (1 − ρ_n) (r w(τ², σ², N_u)² + r (1 + 4 c) w(v_u, s², N_u)² + (1 − 0.85 ρ) w(v_i, s², N_t)²)
         N_t = r (5 t + 3 n) + (1 − r) min(4 d² t / m, d n)
 
-    r is the part of what the user has rated that is offered again; who has rated nothing is taken to be like all others, r = repeated
-    ratings / (t − n). Where nothing is offered again, r = 0, whoever comes back rates something new and so is learned without being tried,
-    and an item is of use once per user: to the d n who may be shown it, and of the visits to come, as many as there were, to some. m is
-    the number of items, those met and by the part of strangers among the candidates the others; d is how many of them this user may be
-    shown. Where d is small, others have other candidates: somebody whose own are worse tries the item at less cost.
+    r is the share of the user's rated items that is offered again; for a user without ratings, r = repeated ratings / (t − n). Where
+    nothing is offered again, r = 0: every visit shows something new, so users are learned without being explored, and an item is of use
+    once per user, to the d n users who may be shown it. m is the estimated number of items: those met, and the unmet ones by their share
+    of the candidates. d is the share of them that this user may be shown; where it is small, another user may try the item at less cost.
 
-    v_u is the variance of m_ui for what the user may be, given the item as believed, and v_i the other way round: what is known of neither
-    their rating cannot teach. c is how much of the ratings vectors make, c = d / (d + s²), d the prior variance of ⟨a, b⟩: where it is
-    much, who believes users and items to be independent is too sure. Items nobody has rated are thought to differ more than the others
-    seem to, the fewer these are, and to be as good as the last ones were at their first rating. No score passes the top of the scale: who
-    has found it looks no further.
+    v_u is the variance of m_ui that comes from the user, given the item's mean, and v_i the one that comes from the item: one rating
+    cannot reduce uncertainty shared by user and item. c = d / (d + s²), d the prior variance of ⟨a, b⟩, is the share of rating variance
+    explained by the vectors: where it is large, a product of normals is overconfident. The prior variance of unrated items is inflated
+    while few items have been rated; their prior mean is that of the latest first ratings. No score exceeds the top of the scale, so a user
+    who has a top item is not explored further.
 
     Symbols: rank k; `top` the top of the scale, if none is given the largest rating seen; `returns` r, if it is known; `refreshes` how many
-    other users and items a rating may refit at most; `memory` and `optimism` are there to be switched off.
+    other users and items a rating may refit at most; `memory` and `optimism` exist to be switched off.
 
     Cost: select O(|I_u| k² + k³ + |C| k²), update O(R |I| k² + R k³), I_u the distinct items the user has rated, R `refreshes`; memory
     O((n + m) k² + distinct pairs).
@@ -86,7 +86,7 @@ class MeanField(Policy):
 
     Reference: Lim and Teh, Variational Bayesian Approach to Movie Rating Prediction, 2007, for the model without r_ui and the population;
     MacKay, Bayesian Interpolation, 1992, for D; Weitzman, Optimal Search for the Best Alternative, 1979, and Gittins, Bandit Processes and
-    Dynamic Allocation Indices, 1979, for what it is worth to look.
+    Dynamic Allocation Indices, 1979, for the value of exploring.
 
     >>> from albatross import simulate
     >>> from albatross.environments.synthetic import Gaussian

@@ -36,7 +36,7 @@ MOST_FEATURES = 128
 
 @dataclass(frozen=True)
 class OFUL(Policy):
-    """Each user is a linear bandit over given item features: the floor for whoever must learn them.
+    """Each user is a linear bandit over given item features: a lower bound for policies that must learn them.
 
     Model: a rating is ⟨θ_u, x_j⟩ plus noise, x_j known. With V = λI + Σ x_i x_iᵀ over the user's past ratings y_i and
     μ = V⁻¹ Σ y_i x_i, the user's vector lies in the ellipsoid |q − μ|_V ≤ c, and the item that promises most is shown:

@@ -29,7 +29,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).parent.parent
 
-OPTIONS: Any = {"error_model": "numpy", "_nrt": False}
+OPTIONS: Any = {"error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
 """What all compiled code shares. No `fastmath`, no `parallel`: a fixed order of operations gives the same bits everywhere.
 No reference counting (`_nrt`): it took a third of the time of a step. So compiled code can neither allocate nor return an array."""
 
@@ -51,7 +51,7 @@ def program(function: Callable[..., Any], state_type: type | None = None) -> Cal
         return _programs[function, state_type]
     owners = [thing for thing in (function, state_type, *implementers(state_type)) if thing is not None]
     keep = all(_lasting(owner) for owner in owners)
-    options: Any = {"cache": keep, "no_cfunc_wrapper": True, **OPTIONS}
+    options: Any = {"cache": keep, **OPTIONS}
     # Numba finds kept code by the type of the state, which it imports by the name of its module: that is part of the key, too.
     modules = sorted({owner.__module__ for owner in owners if not is_ours(owner)})
     with _cache_folder(_joined(_fingerprint_of(*owners), *modules)):

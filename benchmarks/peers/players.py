@@ -149,6 +149,72 @@ class MABWiser(Player):
         self.rated = True
 
 
+class Mab2Rec(Player):
+    requirement = "mab2rec"
+    remark = "mabwiser's LinUCB behind a recommender that ranks all items and returns the best ten; given contexts"
+
+    def prepare(self) -> None:
+        from mab2rec import BanditRecommender, LearningPolicy
+
+        self.policy: Any = BanditRecommender(LearningPolicy.LinUCB(), seed=0)
+        self.policy.set_arms(list(range(self.n_items)))
+        self.rated = False
+
+    def decide(self, user: int) -> None:
+        if self.rated:
+            self.policy.recommend(self.contexts[user : user + 1])
+
+    def among(self, user: int, offered: Items) -> int:
+        if not self.rated:
+            return int(offered[0])
+        expectations = self.policy.predict_expectations(self.contexts[user : user + 1])
+        return max(offered.tolist(), key=lambda item: float(expectations[item]))
+
+    def learn(self, user: int, item: int, offered: Items, rating: float) -> None:
+        train = self.policy.partial_fit if self.rated else self.policy.fit
+        train([item], [rating], self.contexts[user : user + 1])
+        self.rated = True
+
+
+class Implicit(Player):
+    requirement = "implicit"
+    remark = (
+        "alternating least squares with 5 factors, of which the user's and the item's are refitted after each rating; takes a rating "
+        "as the weight of a like, and is made to be fitted offline; not a bandit: never explores"
+    )
+
+    def prepare(self) -> None:
+        from implicit.cpu.als import AlternatingLeastSquares
+
+        self.model: Any = AlternatingLeastSquares(factors=5, num_threads=1, iterations=1, random_state=0)
+        self.by_user: list[dict[int, float]] = [{} for _ in range(self.n_users)]
+        self.by_item: list[dict[int, float]] = [{} for _ in range(self.n_items)]
+        self.rated = False
+
+    def decide(self, user: int) -> None:
+        if self.rated:
+            self.scores[:] = self.model.item_factors @ self.model.user_factors[user]
+
+    def learn(self, user: int, item: int, offered: Items, rating: float) -> None:
+        self.by_user[user][item] = self.by_item[item][user] = rating
+        if self.rated:
+            self.model.partial_fit_users([user], self._row(self.by_user[user], self.n_items))
+            self.model.partial_fit_items([item], self._row(self.by_item[item], self.n_users))
+            return
+        from scipy.sparse import csr_matrix
+
+        first = csr_matrix(([rating], ([user], [item])), shape=(self.n_users, self.n_items), dtype=np.float32)
+        self.model.fit(first, show_progress=False)
+        self.rated = True
+
+    @staticmethod
+    def _row(entries: dict[int, float], size: int) -> Any:
+        from scipy.sparse import csr_matrix
+
+        columns = np.fromiter(entries, np.int32, len(entries))
+        return csr_matrix((np.fromiter(entries.values(), np.float32, len(entries)), columns, np.array([0, len(entries)])), shape=(1, size))
+
+
 class VowpalWabbit(Player):
     requirement = "vowpalwabbit"
     remark = "cb_explore_adf, ε = 0.05: gradient descent on item × context; given contexts, cost −rating ÷ 5; learns with the items offered"
@@ -183,7 +249,9 @@ PLAYERS: dict[str, type[Player]] = {
     "albatross ALB": AlbatrossALB,
     "contextualbandits LinUCB": ContextualBandits,
     "mabwiser LinUCB": MABWiser,
+    "mab2rec LinUCB": Mab2Rec,
     "river LinUCBDisjoint": RiverLinUCB,
     "river BiasedMF": RiverBiasedMF,
+    "implicit ALS": Implicit,
     "Vowpal Wabbit": VowpalWabbit,
 }

@@ -168,7 +168,7 @@ class Mab2Rec(Player):
         if not self.rated:
             return int(offered[0])
         expectations = self.policy.predict_expectations(self.contexts[user : user + 1])
-        return max(offered.tolist(), key=lambda item: float(expectations[item]))
+        return int(max(offered.tolist(), key=lambda item: float(expectations[item])))
 
     def learn(self, user: int, item: int, offered: Items, rating: float) -> None:
         train = self.policy.partial_fit if self.rated else self.policy.fit

@@ -35,6 +35,10 @@ FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NAMED = re.compile(r"# (\w+\.\w+)\n")
 OPERATORS = re.compile(r"[&|><;$`]|\b(?:for|kill|wait|printf|curl)\b")
 PORT = "8000"
+PATIENCE = ("--retry 120 ", "--retry 3000 ")
+"""A first start compiles, which on a machine that does much else takes longer than on a reader's."""
+ENDING = "trap 'started=$(jobs -p); [ -z \"$started\" ] || kill $started' EXIT"
+"""Whatever ends the shell ends what it started: otherwise nobody would notice that it ended."""
 
 
 class Block(NamedTuple):
@@ -124,12 +128,13 @@ class Reader:
         if any(name in line and not present(name) for name in datasets.names()):
             return None
         line = line.replace("albatross serve", f"albatross serve --port {self.port}")
-        return line.replace(f":{PORT}", f":{self.port}")
+        return line.replace(f":{PORT}", f":{self.port}").replace(*PATIENCE)
 
     def _type(self, text: str) -> None:
         """Give lines to the shell, and wait until they are done."""
         if self._shell is None:
             self._shell = self._open_shell()
+            text = f"{ENDING}\n{text}"
         assert self._shell.stdin is not None
         assert self._shell.stdout is not None
         end = secrets.token_hex(8)
@@ -182,7 +187,6 @@ class Reader:
             assert self._shell.stdin is not None
             assert self._shell.stdout is not None
             with contextlib.suppress(BrokenPipeError):
-                self._shell.stdin.write("trap - ERR; set +e; kill $(jobs -p) 2>/dev/null; wait; exit\n")
                 self._shell.stdin.close()
             self._shell.stdout.read()
             self._shell.wait()

@@ -95,7 +95,7 @@ function Standings({ picture }) {
   return html`<section class="card" aria-label="Standings" data-testid="arena-standings">
     <h2>Standings</h2>
     <p class="about">Regret so far, and how much more than the best, paired by seed.</p>
-    <${Table} caption="Standings" hidden=${true} columns=${columns} rows=${rows} />
+    <${Table} caption="Regret of each policy so far" hidden=${true} columns=${columns} rows=${rows} />
   </section>`;
 }
 

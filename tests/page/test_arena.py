@@ -152,6 +152,7 @@ def test_the_arena_from_the_first_step_to_the_ordinary_json(
     curves.get_by_role("radio", name="pseudo-regret").check()
     assert curves.locator(".chart").get_attribute("aria-label").startswith("pseudo-regret over steps of item-mean")
     curves.locator("summary").click()
+    curves.locator("tbody tr").nth(100).wait_for()
     assert curves.locator("tbody tr").count() == 101, "nothing at step 0, and a hundred checkpoints"
     with page.expect_download() as download:
         curves.get_by_role("button", name="JSON").click()

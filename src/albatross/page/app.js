@@ -83,6 +83,7 @@ function Page() {
   const main = useRef(null);
   useEffect(() => {
     document.title = `${title} · albatross`;
+    document.querySelector("nav a[aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
     if (document.activeElement?.closest("nav")) main.current?.querySelector("h1")?.focus({ preventScroll: true });
   }, [name]);
   useEffect(() => {

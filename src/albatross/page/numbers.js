@@ -22,7 +22,7 @@ export const signed = (value, digits = 2) => {
   const size = number(Math.abs(value), digits);
   return `${/[1-9∞]/.test(size) ? (value > 0 ? "+" : "−") : "±"}${size}`;
 };
-export const clock = (at) => (at === null || at === undefined ? "–" : new Date(1000 * at).toLocaleString("en-GB", { hour12: false }));
+export const clock = (at) => (at === null || at === undefined ? "–" : new Date(1000 * at).toLocaleString("sv-SE")); // 2026-11-17 00:04:03, here
 
 export function bytes(value) {
   if (value === null || value === undefined) return "–";

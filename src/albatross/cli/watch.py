@@ -1,7 +1,7 @@
 """`albatross watch`: policies side by side on the page, while they run."""
 
-import signal
 import sys
+import threading
 import webbrowser
 from pathlib import Path
 from typing import Annotated
@@ -112,7 +112,6 @@ def watch(
 def _wait_for_interrupt() -> None:
     """The key is how a page is left, and no failure."""
     try:
-        while True:
-            signal.pause()
+        threading.Event().wait()
     except KeyboardInterrupt:
         print(file=sys.stderr)

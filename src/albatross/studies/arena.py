@@ -159,7 +159,7 @@ def run_before_eyes(arena: Arena, allow: Callable[[], float], show: Callable[[Pi
         debt = min(debt + speed * (now - before), max(1.0, speed * PICTURE_SECONDS))
         before = now
         if debt < 1.0:
-            time.sleep(min((1.0 - debt) / speed, PICTURE_SECONDS))
+            time.sleep(min(max((1.0 - debt) / speed, 1e-3), PICTURE_SECONDS))
             continue
         due = int(min(n_steps, debt))
         arena.advance(due)

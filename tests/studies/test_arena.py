@@ -94,7 +94,7 @@ def test_the_ticker_says_who_was_shown_what() -> None:
 
 def test_names_survive_a_split_and_stay_where_they_are() -> None:
     people, films = Vocabulary([f"user {number}" for number in range(6)]), Vocabulary(["heat", "alien"])
-    users = np.repeat(np.arange(6), 2)
+    users = np.repeat(np.arange(6, dtype=np.int32), 2)
     whole = RatingTable(users, np.tile([0, 1], 6), np.arange(12.0), people, films, "films.csv")
     half = Ratings(whole, split="users")
     assert isinstance(half, Named)

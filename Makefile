@@ -7,7 +7,7 @@ READY := .venv/.ready
 ALBATROSS_DATA ?= $(if $(wildcard ../shared/data),$(abspath ../shared/data))
 export ALBATROSS_DATA
 
-.PHONY: demo test docs notebooks lint bench bench-all bench-service chaos soak golden mutants dist matrix tag peers clean
+.PHONY: demo test docs notebooks lint bench bench-all bench-service bench-page chaos soak golden mutants dist matrix tag peers clean
 
 demo: $(READY)  ## the main job on a world nobody has rated yet
 	$(BIN)/albatross demo
@@ -35,6 +35,9 @@ bench-all: $(READY)  ## the same over all ranks and sizes, and every policy; up 
 
 bench-service: $(READY)  ## recommendations and durable feedbacks a second, and where the time goes; on a machine that does nothing else
 	$(BIN)/python -m benchmarks.service
+
+bench-page: $(READY)  ## the page in a real browser: frames of the map, and a log of a million events; ten minutes
+	$(BIN)/python -m benchmarks page-map page-million
 
 chaos: $(READY)  ## what the tests of the service do, in full: 2,000 kills, 10,000 hostile bodies, 10,000 damaged snapshots
 	PYTHONPATH=tests:. $(BIN)/python -m faults.chaos 2000

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 
-from benchmarks import alb, commands, grid, machine, rivals, scale, search, trials
+from benchmarks import alb, commands, grid, machine, page, rivals, scale, search, trials
 from benchmarks.measuring import Line
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Line]]] = {
@@ -31,6 +31,8 @@ LONGER: dict[str, Callable[[], Iterator[Line]]] = {
     "search": search.whole_search,
     "million": search.million,
     "profile": trials.profiles,
+    "page-map": page.page_map,
+    "page-million": page.page_million,
 }
 """The same, and more of it."""
 

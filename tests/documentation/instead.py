@@ -18,6 +18,11 @@ INSTEAD: list[tuple[str, str | None, str]] = [
         "nine minutes",
     ),
     (
+        "albatross watch --policy mean-field",
+        "albatross watch --policy mean-field --policy alb --dataset gaussian --horizon 500 --seeds 2 --speed inf --no-browser --no-stay",
+        "opens a browser, and stays",
+    ),
+    (
         "albatross run --dataset gaussian --json curves.json",
         "albatross run --dataset gaussian --json curves.json --figure regret.png --horizon 1000 --seeds 5",
         "half a minute on busy cores",

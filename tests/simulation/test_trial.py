@@ -1,5 +1,6 @@
 """A trial is a function of its recipe and its seed, and its public does not depend on the policy."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -8,17 +9,22 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from albatross import Recording, simulate
 from albatross.core.errors import InvalidInput
+from albatross.core.plain import plain
 from albatross.core.policy import Policy
 from albatross.core.streams import stream
+from albatross.environments.further import Late
 from albatross.environments.synthetic import Bernoulli, Gaussian, Synthetic, Uniform
 from albatross.environments.world import arrivals
+from albatross.metrics.ndcg import NDCG
 from albatross.policies.alb import ALB
 from albatross.policies.oracle import Oracle
 from albatross.policies.random import Random
 from albatross.simulation.public import CHUNK
+from albatross.simulation.trial import begin
 
 pytestmark = pytest.mark.xdist_group("alb")
 
@@ -29,8 +35,26 @@ WORLDS: list[Synthetic] = [
 ]
 each_world = pytest.mark.parametrize("world", WORLDS, ids=lambda world: f"{world.name}-{world.candidates or 'all'}")
 
+
+class Alternating:
+    """Shows what is offered first and last, in turns."""
+
+    def __init__(self, n_users: int, n_items: int, random: np.random.Generator) -> None:
+        self.heard = 0
+
+    def select(self, user: int, candidates: NDArray[np.int64]) -> int:
+        return int(candidates[-(self.heard % 2)])
+
+    def update(self, user: int, item: int, reward: float) -> None:
+        self.heard += 1
+
+    def scores(self, user: int, candidates: NDArray[np.int64]) -> NDArray[np.float64]:
+        return candidates.astype(float)
+
+
 LIVES = """
 from albatross import simulate
+from albatross.environments.further import Late
 from albatross.environments.synthetic import Bernoulli, Gaussian
 from albatross.policies import create
 
@@ -70,6 +94,24 @@ def test_a_seed_is_a_life(policy: Policy, world: Synthetic) -> None:
     assert bytes_of(first) == bytes_of(again)
     assert (first.users != other.users).any()
     assert (first.rewards != other.rewards).any()
+
+
+@pytest.mark.parametrize("policy", [ALB(rank=3), Random(), plain(Alternating)], ids=["alb", "random", "plain"])
+@pytest.mark.parametrize("ndcg", [None, NDCG(5)], ids=["", "ranked"])
+def test_a_life_in_slices_is_the_same_life(policy: Policy, ndcg: NDCG | None) -> None:
+    world = Bernoulli(n_users=12, n_items=15, rank=3, candidates=5) if ndcg else Late(n_users=12, n_items=15, rank=3, delay=7)
+    horizon = CHUNK + 100 if isinstance(policy, Random) else 300
+    whole = simulate(policy, world, horizon, seed=2, ndcg=ndcg)
+    life = begin(policy, world, horizon, seed=2, ndcg=ndcg)
+    for size in itertools.cycle([1, 0, 63, 8, 2_000]):
+        life.advance(size)
+        assert life.public.record.items[: life.done].tobytes() == whole.items[: life.done].tobytes()
+        if life.done == horizon:
+            break
+    assert bytes_of(life.recording()) == bytes_of(whole)
+    assert life.recording().ndcg.tobytes() == whole.ndcg.tobytes()
+    life.advance(1)
+    assert life.done == horizon
 
 
 @each_world

@@ -22,6 +22,7 @@ app = App(
 )
 app.command("albatross.cli.demo:demo", name="demo", help="Watch policies learn a world nobody has rated yet.")
 app.command("albatross.cli.run:run", name="run", help="Run policies side by side on a data set or a file of ratings.")
+app.command("albatross.cli.watch:watch", name="watch", help="The same on a page, while it runs: curves that grow, at the speed one likes.")
 app.command("albatross.cli.reproduce:reproduce", name="reproduce", help="Do the paper's evaluation and judge each of its claims.")
 app.command("albatross.cli.study:study", name="study", help="Many trials from one TOML file: run, resume, show, export.")
 app.command("albatross.cli.data:data", name="data", help="The rating data sets: list, fetch, path.")

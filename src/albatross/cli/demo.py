@@ -41,6 +41,7 @@ The same on MovieLens 100K. A user is offered the films they rated.
 
 NEXT = """
 Next:
+  albatross watch --dataset gaussian             the same on a page, live
   albatross serve shop.albatross --scale 1..5    a recommender of your own
   albatross run --dataset ratings.csv            policies on your own ratings
   albatross reproduce                            the paper's claims, checked\

@@ -1,24 +1,15 @@
 """`albatross run`: policies side by side on one data set."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from albatross import environments, policies
-from albatross.cli.arguments import parse_policy, parse_settings
-from albatross.cli.drawing import check_format, save_comparison
-from albatross.cli.tables import print_comparison
+from albatross.cli.arguments import parse_policy
+from albatross.cli.comparing import DEFAULT_POLICIES, Ends, find_environment, seeds_of
 from albatross.cli.terminal import TERMINAL
-from albatross.core.errors import InvalidInput, check_whole
+from albatross.core.errors import check_whole
 from albatross.studies.comparison import compare
-from albatross.studies.report.comparison import as_text, save_json
-
-STANDARD_OUTPUT = Path("-")
-"""Stands for it in place of a file."""
-
-DEFAULT_POLICIES = (policies.DEFAULT, "alb", "random")
 
 
 def run(
@@ -75,36 +66,11 @@ def run(
     figure
         Draw cumulative regret to this .png, .svg or .pdf file.
     """
-    for name, value, least in (("--horizon", horizon, 1), ("--seeds", seeds, 1), ("--first-seed", first_seed, 0), ("--jobs", jobs, 1)):
-        if value is not None:
-            check_whole(name, value, least)
-    for option, file in (("--json", json), ("--figure", figure)):
-        _check_target(option, file)
-    if figure is not None:
-        check_format(figure, "--figure")
+    if jobs is not None:
+        check_whole("--jobs", jobs, 1)
+    ends = Ends(json, figure)
+    numbers = seeds_of(horizon, seeds, first_seed)
     contenders = [parse_policy(word) for word in policy or DEFAULT_POLICIES]
     columns = {"user_column": user_column, "item_column": item_column, "rating_column": rating_column}
-    settings = parse_settings("--world", world or [])
-    if protocol is not None:
-        settings["protocol"] = protocol
-    settings.update({key: column for key, column in columns.items() if column is not None})
-    environment = environments.from_text(dataset, settings)
-    comparison = compare(contenders, dataset, environment, horizon, range(first_seed, first_seed + seeds), jobs, TERMINAL)
-    if json == STANDARD_OUTPUT:
-        print(as_text(comparison))
-    else:
-        print_comparison(comparison)
-        if json is not None:
-            save_json(comparison, json)
-    if figure is not None:
-        save_comparison(comparison, figure)
-
-
-def _check_target(option: str, file: Path | None) -> None:
-    """Refuse a file that could not be written before anybody waits for what would be in it."""
-    if file is None or (option == "--json" and file == STANDARD_OUTPUT):
-        return
-    if file.is_dir():
-        raise InvalidInput(f"{option} is {file}, a folder; accepted: the name of a file")
-    if not file.parent.is_dir() or not os.access(file.parent, os.W_OK):
-        raise InvalidInput(f"{option} is {file}; accepted: a file in a folder that exists and can be written to")
+    environment = find_environment(dataset, protocol, world or [], columns)
+    ends.meet(compare(contenders, dataset, environment, horizon, numbers, jobs, TERMINAL))

@@ -90,3 +90,11 @@ class Telling(Protocol):
 
     def ratings_of_others(self, seed: int) -> OtherRatings | None:
         """Ratings that are no user's reward; none if it keeps none apart."""
+
+
+@runtime_checkable
+class Named(Protocol):
+    """An environment whose users and items have names outside."""
+
+    def user_name(self, user: int) -> str: ...
+    def item_name(self, item: int) -> str: ...

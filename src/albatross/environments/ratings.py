@@ -3,6 +3,7 @@
 import hashlib
 import itertools
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,6 +55,7 @@ class Ratings:
         if idle.size:
             raise InvalidInput(f"{self.name}: user {table.user_names.name(idle[0])!r} has no rating; accepted: at least one per user")
         self._told: OtherRatings | None = None
+        self._names: tuple[Sequence[str], Sequence[str]] | None = table.user_names.names, table.item_names.names
         if split != "none":
             self._keep_apart(half_of_users(self._offsets) if split == "users" else half_of_ratings(self._offsets))
         digest = hashlib.blake2b(digest_size=16)
@@ -82,6 +84,16 @@ class Ratings:
     def ratings_of_others(self, seed: int) -> OtherRatings | None:
         return self._told
 
+    def user_name(self, user: int) -> str:
+        return str(user) if self._names is None else self._names[0][user]
+
+    def item_name(self, item: int) -> str:
+        return str(item) if self._names is None else self._names[1][item]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process is sent: no names, which may be more than all else, and which only people ask for."""
+        return {**self.__dict__, "_names": None}
+
     def _keep_apart(self, apart: NDArray[np.bool_]) -> None:
         """Take these ratings out, and with them the users who have no others."""
         users = np.repeat(np.arange(self.n_users), np.diff(self._offsets))
@@ -89,6 +101,7 @@ class Ratings:
         self._told = OtherRatings(others.astype(np.int32), self._items[apart], self._ratings[apart])
         present, counts = np.unique(users[~apart], return_counts=True)
         self.n_users = present.size
+        self._names = self._names and ([self._names[0][user] for user in present], self._names[1])
         self._offsets = np.concatenate([[0], np.cumsum(counts)])
         self._items, self._ratings = self._items[~apart], self._ratings[~apart]
 

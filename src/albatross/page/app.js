@@ -3,6 +3,7 @@
 import { access, dropKey, enter, key, locked, may, reachable, refusal, useKey } from "./api.js";
 import { Notice } from "./parts.js";
 import { html, render, signal, useEffect, useRef, useState } from "./vendor/vendor.js";
+import { Arena } from "./views/arena.js";
 import { Items } from "./views/items.js";
 import { Live } from "./views/live.js";
 import { Log } from "./views/log.js";
@@ -11,7 +12,10 @@ import { User } from "./views/user.js";
 import { WhatIf } from "./views/whatif.js";
 import { Why } from "./views/why.js";
 
-const VIEWS = [
+const STAGED = document.documentElement.dataset.serves === "arena"; // a simulation in place of a recommender
+if (STAGED) access.value = { key_needed: false, scopes: ["read"], key: null, expires: null };
+
+const VIEWS = STAGED ? [["arena", "Arena", Arena]] : [
   ["live", "Live", Live],
   ["try", "Try it", Try],
   ["why", "Why", Why],
@@ -59,7 +63,7 @@ function Head() {
   return html`<header>
     <a class="skip" href="#view" onClick=${(event) => { event.preventDefault(); document.querySelector("#view h1")?.focus(); }}>Skip to the view</a>
     <div class="top">
-      <a class="brand" href="#/live">albatross</a>
+      <a class="brand" href=${`#/${VIEWS[0][0]}`}>albatross</a>
       <nav aria-label="Views">
         ${VIEWS.map(([name, title]) => html`<a href=${`#/${name}`} aria-current=${name === view[0] ? "page" : undefined}>${title}</a>`)}
       </nav>
@@ -79,9 +83,11 @@ function Page() {
   const main = useRef(null);
   useEffect(() => {
     document.title = `${title} · albatross`;
+    document.querySelector("nav a[aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
     if (document.activeElement?.closest("nav")) main.current?.querySelector("h1")?.focus({ preventScroll: true });
   }, [name]);
   useEffect(() => {
+    if (STAGED) return undefined;
     let timer = 0;
     const knock = () => enter().catch((error) => {
       if (error.status !== 401) timer = setTimeout(knock, 1000);

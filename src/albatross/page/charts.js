@@ -1,5 +1,6 @@
 // Curves with bands, by uPlot. Colours come from the style sheet, so that both themes and print look right.
 
+import { marks } from "./numbers.js";
 import { html, uPlot, useEffect, useRef, useState } from "./vendor/vendor.js";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -33,7 +34,7 @@ function lines(series) {
   const bands = [];
   for (const one of series) {
     const stroke = colour(one.colour);
-    drawn.push({ label: one.label, stroke, width: 2, points: { show: one.values.length < 3 }, spanGaps: true });
+    drawn.push({ label: one.label, stroke, width: 2, dash: one.dash, points: { show: (plot) => plot.data[0].length < 3 }, spanGaps: true });
     if (one.lower !== undefined) {
       const at = drawn.length;
       drawn.push({ stroke: "transparent", points: { show: false }, spanGaps: true }, { stroke: "transparent", points: { show: false }, spanGaps: true });
@@ -43,13 +44,16 @@ function lines(series) {
   return { drawn, bands };
 }
 
+/** Room for the longest mark beside the axis. */
+const wide = (_, values) => Math.max(46, 20 + 7 * Math.max(0, ...(values ?? []).map((text) => text.length)));
+
 const data = (x, series) => [x, ...series.flatMap((one) => (one.lower === undefined ? [one.values] : [one.values, one.lower, one.upper]))];
 
 /**
- * Curves over x. `series`: {label, values, lower?, upper?, colour}. `range`: of y; `say(at)`: what to read where the pointer is.
+ * Curves over x. `series`: {label, values, lower?, upper?, colour, dash?}. `range`: of y; `reach`: of x; `say(at)`: what to read where the pointer is.
  * The canvas is for the eyes only: the figure around it has the same as a table.
  */
-export function Curves({ x, series, label, range, say, height = 200, time = false }) {
+export function Curves({ x, series, label, range, reach, say, height = 200, time = false }) {
   const box = useRef(null);
   const plot = useRef(null);
   const width = useWidth(box);
@@ -67,8 +71,8 @@ export function Curves({ x, series, label, range, say, height = 200, time = fals
       bands,
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
-      scales: { x: { time }, y: range ? { range: () => range } : {} },
-      axes: [axis, { ...axis, size: 46 }],
+      scales: { x: { time, ...(reach && { range: () => reach }) }, y: range ? { range: () => range } : {} },
+      axes: [{ ...axis, ...(time ? {} : { values: (_, splits) => marks(splits) }) }, { ...axis, values: (_, splits) => marks(splits), size: wide }],
       hooks: { setCursor: [(made) => setPointed(made.cursor.idx ?? null)] },
     };
     const made = new uPlot(options, data(x, series), box.current);
@@ -77,7 +81,7 @@ export function Curves({ x, series, label, range, say, height = 200, time = fals
       plot.current = null;
       made.destroy();
     };
-  }, [width, theme, shape, height, range?.[0], range?.[1]]);
+  }, [width, theme, shape, height, range?.[0], range?.[1], reach?.[1]]);
   useEffect(() => {
     plot.current?.setData(data(x, series));
   });

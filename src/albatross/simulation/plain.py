@@ -2,7 +2,6 @@
 
 import hashlib
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,41 +19,53 @@ REPORTED_STEPS = 64
 """How often progress is told: a step may take a tenth of a second."""
 
 
-def play(
-    policy: Plain, environment: Environment, horizon: int, seed: int, ndcg: NDCG | None, progress: Callable[[int], None] | None
-) -> Recording:
-    """Ask for an item, show it, teach what was said, once per arriving user."""
-    public = Public(environment, horizon, seed, ndcg)
-    visits = Visits(public, environment.n_items)
-    player: Any = policy.player(environment.n_users, environment.n_items, stream(seed, "exploring"))
-    if ndcg is not None and not callable(getattr(player, "scores", None)):
-        raise InvalidInput(f"NDCG of {policy.policy_name()}, which has no method scores; accepted: scores(user, candidates), or no NDCG")
-    seconds = 0.0
-    for step in range(horizon):
+class PlainLife:
+    """The trial of a policy in plain Python, under way."""
+
+    at_once = REPORTED_STEPS
+
+    def __init__(self, policy: Plain, environment: Environment, horizon: int, seed: int, ndcg: NDCG | None) -> None:
+        self.public = Public(environment, horizon, seed, ndcg)
+        self.done = 0
+        self._policy, self._environment, self._horizon, self._seed, self._ranked = policy, environment, horizon, seed, ndcg is not None
+        self._visits = Visits(self.public, environment.n_items)
+        self._player: Any = policy.player(environment.n_users, environment.n_items, stream(seed, "exploring"))
+        if self._ranked and not callable(getattr(self._player, "scores", None)):
+            name = policy.policy_name()
+            raise InvalidInput(f"NDCG of {name}, which has no method scores; accepted: scores(user, candidates), or no NDCG")
+        self._seconds = 0.0
+
+    def advance(self, n_steps: int) -> None:
+        for _ in range(min(n_steps, self._horizon - self.done)):
+            self._step()
+
+    def _step(self) -> None:
+        """Ask for an item, show it, teach what was said."""
+        policy, player, visits, public = self._policy, self._player, self._visits, self.public
         user, candidates = visits.arrive()
         n_candidates = candidates.size
         began = time.process_time()  # of all threads: the algebra of a plain policy may use several
         item = player.select(user, candidates)
-        seconds += time.process_time() - began
+        self._seconds += time.process_time() - began
         position = visits.position(int(item)) if isinstance(item, int | np.integer) else None
         if position is None:
             raise InvalidInput(
-                f"{policy.policy_name()}: select chose {item!r} for user {user} at step {step}; "
+                f"{policy.policy_name()}: select chose {item!r} for user {user} at step {self.done}; "
                 f"accepted: a whole number, one of the {n_candidates} candidates"
             )
-        scores = None if ndcg is None else _scores(policy, player, user, visits.candidates())
-        visits.show(position, scores)
-        heard = step - public.world.delay
+        visits.show(position, _scores(policy, player, user, visits.candidates()) if self._ranked else None)
+        heard = self.done - public.world.delay
         if heard >= 0:
             said = int(public.users[heard]), int(public.record.items[heard]), float(public.record.rewards[heard])
             began = time.process_time()
             player.update(*said)
-            seconds += time.process_time() - began
-        if progress is not None and (step + 1) % REPORTED_STEPS == 0:
-            progress(REPORTED_STEPS)
-    if progress is not None and horizon % REPORTED_STEPS:
-        progress(horizon % REPORTED_STEPS)
-    return Recording(policy, environment.name, seed, public.users, *public.record, seconds, {}, _lessons(public))
+            self._seconds += time.process_time() - began
+        self.done += 1
+
+    def recording(self) -> Recording:
+        public = self.public
+        name, seed = self._environment.name, self._seed
+        return Recording(self._policy, name, seed, public.users, *public.record, self._seconds, {}, _lessons(public))
 
 
 def _scores(policy: Plain, player: Any, user: int, candidates: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -4,7 +4,7 @@ Compiled and plain policies meet it through the same functions, so at the same s
 """
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from albatross.core.environment import Environment, World
 from albatross.core.errors import InvalidInput
 from albatross.core.memory import require_memory
 from albatross.core.plain import Candidates
+from albatross.core.recording import Recording
 from albatross.core.streams import stream
 from albatross.environments.world import (
     arrivals,
@@ -111,6 +112,22 @@ class Public:
     def draws(self, n_steps: int) -> NDArray[np.float64]:
         """The randomness of the next so many reactions."""
         return reaction_draws(self.world, self._moods, n_steps)
+
+
+class Life(Protocol):
+    """A trial under way. However its steps are parted, they are the same, bit for bit."""
+
+    public: Public
+    done: int
+    """How many steps: so much of the record is written."""
+    at_once: int
+    """Steps after which somebody who waits should hear of it."""
+
+    def advance(self, n_steps: int) -> None:
+        """So many steps more, but none beyond the horizon."""
+
+    def recording(self) -> Recording:
+        """All of it, once the horizon is reached."""
 
 
 class Visits:

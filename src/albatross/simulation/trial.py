@@ -19,8 +19,8 @@ from albatross.environments.telling import told
 from albatross.kernels.compiling import program
 from albatross.kernels.operations import Slate, select, update
 from albatross.metrics.ndcg import NDCG, Ruler
-from albatross.simulation.plain import play
-from albatross.simulation.public import CHUNK, Public, Record, answer, meet
+from albatross.simulation.plain import PlainLife
+from albatross.simulation.public import CHUNK, Life, Public, Record, answer, meet
 
 
 def live(
@@ -70,37 +70,67 @@ def simulate(
     >>> simulate(Random(), Gaussian(n_users=5, n_items=5, rank=2), horizon=100, seed=1).regret.shape
     (100,)
     """
+    life = begin(policy, environment, horizon, seed, ndcg)
+    while life.done < horizon:
+        before = life.done
+        life.advance(life.at_once)
+        if progress is not None:
+            progress(life.done - before)
+    return life.recording()
+
+
+def begin(
+    policy: Policy | type[Policy] | Callable[..., Player], environment: Environment, horizon: int, seed: int = 0, ndcg: NDCG | None = None
+) -> Life:
+    """A trial before its first step, for whoever wants to look at it between two."""
     check_whole("horizon", horizon, 1)
     check_whole("seed", seed, 0)
     recipe = as_policy(policy)
     if isinstance(recipe, Plain):
-        return play(recipe, environment, horizon, seed, ndcg, progress)
-    return _run(recipe, environment, horizon, seed, ndcg, progress)
+        return PlainLife(recipe, environment, horizon, seed, ndcg)
+    return CompiledLife(recipe, environment, horizon, seed, ndcg)
 
 
-def _run(
-    policy: Policy, environment: Environment, horizon: int, seed: int, ndcg: NDCG | None, progress: Callable[[int], None] | None
-) -> Recording:
-    """The trial of a compiled policy."""
-    check_sizes(policy, environment.n_users, environment.n_items, horizon)
-    public = Public(environment, horizon, seed, ndcg)
-    world, users = public.world, public.users
-    agent = Agent(policy, environment.n_users, environment.n_items, seed, told(policy, environment, seed, world))
-    slate = agent.slate._replace(whole=ndcg is not None)
-    entry = program(live, type(agent.state))
-    seconds = 0.0
-    for start in range(0, horizon, CHUNK):
-        stop = min(start + CHUNK, horizon)
-        draws = public.draws(stop - start)
-        agent.state = reserve(agent.state, stop - start)
-        before = (agent.state, agent.settings, agent.scratch, world, slate)
+class CompiledLife:
+    """The trial of a compiled policy, under way."""
+
+    at_once = CHUNK
+
+    def __init__(self, policy: Policy, environment: Environment, horizon: int, seed: int, ndcg: NDCG | None) -> None:
+        check_sizes(policy, environment.n_users, environment.n_items, horizon)
+        self.public = Public(environment, horizon, seed, ndcg)
+        self.done = 0
+        self._policy, self._environment, self._horizon, self._seed = policy, environment, horizon, seed
+        truth = told(policy, environment, seed, self.public.world)
+        self._agent = Agent(policy, environment.n_users, environment.n_items, seed, truth)
+        self._slate = self._agent.slate._replace(whole=ndcg is not None)
+        self._entry = program(live, type(self._agent.state))
+        self._draws = np.empty(0)
+        self._enter(self._draws)  # no steps: nothing happens but that the code is compiled or loaded, which is not the policy's time
+        self._seconds = 0.0
+
+    def advance(self, n_steps: int) -> None:
+        stop = min(self.done + n_steps, self._horizon)
+        while self.done < stop:
+            first = self.done % CHUNK
+            if first == 0:
+                size = min(CHUNK, self._horizon - self.done)
+                self._draws = self.public.draws(size)
+                self._agent.state = reserve(self._agent.state, size)
+            draws = self._draws[first : first + stop - self.done]
+            began = time.thread_time()
+            self._enter(draws)
+            self._seconds += time.thread_time() - began
+            self.done += draws.size
+
+    def _enter(self, draws: NDArray[np.float64]) -> None:
+        agent, public = self._agent, self.public
+        before = (agent.state, agent.settings, agent.scratch, public.world, self._slate)
         after = (public.ruler, public.offering, agent.exploring, agent.learning)
-        if start == 0:  # no steps: nothing happens but that the code is compiled or loaded, which is not the policy's time
-            entry(*before, users, 0, draws[:0], public.record, *after)
-        began = time.thread_time()
-        entry(*before, users, start, draws, public.record, *after)
-        seconds += time.thread_time() - began
-        if progress is not None:
-            progress(stop - start)
-    counters = {name: int(getattr(agent.state, name)[0]) for name in policy.counters}
-    return Recording(policy, environment.name, seed, users, *public.record, seconds, counters, agent.state_id)
+        self._entry(*before, public.users, self.done, draws, public.record, *after)
+
+    def recording(self) -> Recording:
+        state, public = self._agent.state, self.public
+        counters = {name: int(getattr(state, name)[0]) for name in self._policy.counters}
+        name, seed = self._environment.name, self._seed
+        return Recording(self._policy, name, seed, public.users, *public.record, self._seconds, counters, self._agent.state_id)

@@ -35,10 +35,7 @@ def compare(
     observer: Observer = NOBODY,
 ) -> Comparison:
     """Run every policy with every seed. Without `jobs`, one process per core, or one where there is one seed."""
-    contenders = [as_policy(policy) for policy in policies]
-    for number, policy in enumerate(contenders):
-        if policy in contenders[:number]:
-            raise InvalidInput(f"policy {label(policy)!r} is given twice; accepted: each once, or with other parameters")
+    contenders = contenders_of(policies)
     if jobs is None:
         jobs = available_cores() if len(seeds) > 1 else 1
     trials = [Trial(policy, environment, horizon, seed) for policy in contenders for seed in seeds]
@@ -48,3 +45,12 @@ def compare(
     ordered = iter([done[position] for position in range(len(trials))])
     results = {policy: [next(ordered) for _ in seeds] for policy in contenders}
     return Comparison(dataset, environment, horizon, seeds, trials[0].protocol(), results)
+
+
+def contenders_of(policies: Sequence[Policy | type[Policy] | Callable[..., Player]]) -> list[Policy]:
+    """The policies as recipes. Refuses one that is given twice."""
+    contenders = [as_policy(policy) for policy in policies]
+    for number, policy in enumerate(contenders):
+        if policy in contenders[:number]:
+            raise InvalidInput(f"policy {label(policy)!r} is given twice; accepted: each once, or with other parameters")
+    return contenders

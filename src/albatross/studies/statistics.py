@@ -80,9 +80,9 @@ def interquartile_mean(strata: Sequence[ArrayLike], random: np.random.Generator)
     return bootstrap(middle, strata, random)
 
 
-def paired_difference(first: ArrayLike, second: ArrayLike, random: np.random.Generator) -> Estimate:
+def paired_difference(first: ArrayLike, second: ArrayLike, random: np.random.Generator, n_resamples: int = N_RESAMPLES) -> Estimate:
     """The mean of first minus second over seeds at which both met the same public."""
-    return mean_over_seeds(np.asarray(first) - np.asarray(second), random)
+    return mean_over_seeds(np.asarray(first) - np.asarray(second), random, n_resamples=n_resamples)
 
 
 def probability_of_improvement(first: ArrayLike, second: ArrayLike, random: np.random.Generator) -> Estimate:

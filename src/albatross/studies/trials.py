@@ -12,6 +12,7 @@ from albatross.core.environment import Environment
 from albatross.core.memory import footprint
 from albatross.core.outside import digest_of
 from albatross.core.policy import Policy
+from albatross.core.recording import Recording
 from albatross.metrics.ndcg import NDCG
 from albatross.simulation.trial import simulate
 
@@ -84,7 +85,11 @@ class Result:
 
 def run(trial: Trial, progress: Callable[[int], None] | None = None) -> Result:
     """Run a trial here and now. `progress` is called with the number of steps done since the last call."""
-    recording = simulate(trial.policy, trial.environment, trial.horizon, trial.seed, trial.ndcg, progress)
+    return result_of(trial, simulate(trial.policy, trial.environment, trial.horizon, trial.seed, trial.ndcg, progress))
+
+
+def result_of(trial: Trial, recording: Recording) -> Result:
+    """What is kept of a recording."""
     steps = checkpoints(trial.horizon)
     measured = trial.ndcg is not None
     return Result(

@@ -1,7 +1,8 @@
 // All items on one map, and as a table.
 
 import { post } from "../api.js";
-import { colour, useTheme, useWidth } from "../charts.js";
+import { useTheme, useWidth } from "../charts.js";
+import { layout, painter } from "../dots.js";
 import { Choose, Failure, Figure, Name, Needs, Notice, Table, number, share, useAnswer, whole } from "../parts.js";
 import { html, useEffect, useRef, useState } from "../vendor/vendor.js";
 import { findUsers } from "./try.js";
@@ -9,8 +10,6 @@ import { findUsers } from "./try.js";
 const AT_ONCE = 1000;
 const MOST = 10_000; // items that the map loads, at most
 const MOST_ROWS = 200; // of the table of items
-const SHADES = 24; // colours on the map
-const SIZES = [2.5, 9]; // radius of the surest and of the least sure item, in pixels
 
 export function Items({ query }) {
   return html`<h1 tabindex="-1">Items</h1>
@@ -81,52 +80,6 @@ function Shown({ answer }) {
     </section>`;
 }
 
-const mix = (from, to, part) => from.map((value, at) => Math.round(value + (to[at] - value) * part));
-const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
-
-/** From cold over neutral to warm. */
-function shades() {
-  const [cold, neutral, warm] = ["cold", "neutral", "warm"].map((name) => rgb(colour(name)));
-  return Array.from({ length: SHADES }, (_, at) => {
-    const part = (2 * at) / (SHADES - 1);
-    const [r, g, b] = part < 1 ? mix(cold, neutral, part) : mix(neutral, warm, part - 1);
-    return `rgb(${r} ${g} ${b})`;
-  });
-}
-
-/** Where each item stands, how large and in which shade; in arrays, so that thousands can be drawn in one frame. */
-export function layout(items, flat) {
-  const most = items.reduce((largest, one) => Math.max(largest, one.bonus ?? 0), 1e-12);
-  const [from, to] = items.reduce(([low, high], one) => [Math.min(low, one.mean), Math.max(high, one.mean)], [Infinity, -Infinity]);
-  return items.map((one) => ({
-    item: one,
-    x: flat ? Math.log10(1 + one.ratings) : one.x,
-    y: flat ? one.mean : one.y,
-    size: SIZES[0] + (SIZES[1] - SIZES[0]) * (one.bonus === null ? 1 : Math.sqrt(Math.max(one.bonus, 0) / most)),
-    shade: Math.max(0, Math.min(SHADES - 1, Math.round(((one.mean - from) / (to - from || 1)) * (SHADES - 1)))),
-  }));
-}
-
-/** A dot of each shade and size, drawn once: to copy one takes far less time than to draw it. */
-function stampsOf(colours, edge, pixels) {
-  const sizes = Array.from({ length: Math.round(SIZES[1]) - Math.round(SIZES[0]) + 1 }, (_, at) => Math.round(SIZES[0]) + at);
-  return colours.map((fill) => sizes.map((radius) => {
-    const half = radius + 1;
-    const image = document.createElement("canvas");
-    image.width = image.height = Math.ceil(2 * half * pixels);
-    const pen = image.getContext("2d");
-    pen.scale(pixels, pixels);
-    pen.beginPath();
-    pen.arc(half, half, radius, 0, 2 * Math.PI);
-    pen.fillStyle = fill;
-    pen.fill();
-    pen.strokeStyle = edge;
-    pen.lineWidth = 0.75;
-    pen.stroke();
-    return { image, half };
-  }));
-}
-
 function Scatter({ items, flat }) {
   const box = useRef(null);
   const canvas = useRef(null);
@@ -139,51 +92,22 @@ function Scatter({ items, flat }) {
   useEffect(() => {
     if (width === 0) return;
     const dots = layout(items, flat);
-    const colours = shades();
-    const [xs, ys] = [dots.map((dot) => dot.x), dots.map((dot) => dot.y)];
-    const least = [xs, ys].map((values) => values.reduce((a, b) => Math.min(a, b)));
-    const most = [xs, ys].map((values) => values.reduce((a, b) => Math.max(a, b)));
-    const spans = [0, 1].map((at) => most[at] - least[at] || 1);
-    const pixels = window.devicePixelRatio || 1;
-    canvas.current.width = width * pixels;
-    canvas.current.height = height * pixels;
-    const pen = canvas.current.getContext("2d");
-    const stamps = stampsOf(colours, colour("surface"), pixels);
-    const place = (dot) => {
-      const { x, y, zoom } = view.current;
-      const across = (dot.x - least[0]) / spans[0] - 0.5;
-      const up = (dot.y - least[1]) / spans[1] - 0.5;
-      return [width / 2 + zoom * (across * (width - 40) + x), height / 2 - zoom * (up * (height - 40) - y)];
-    };
+    draw.chosen = null;
+    setPointed(null);
+    const { paint, place } = painter(canvas.current, width, height, dots);
     let asked = 0;
-    const paint = () => {
+    const repaint = () => {
       asked = 0;
-      pen.setTransform(pixels, 0, 0, pixels, 0, 0);
-      pen.clearRect(0, 0, width, height);
-      for (const dot of dots) {
-        const [x, y] = place(dot);
-        if (x < -10 || y < -10 || x > width + 10 || y > height + 10) continue;
-        const { image, half } = stamps[dot.shade][Math.round(dot.size) - Math.round(SIZES[0])];
-        pen.drawImage(image, x - half, y - half, 2 * half, 2 * half);
-      }
-      const chosen = draw.chosen;
-      if (chosen) {
-        const [x, y] = place(chosen);
-        pen.beginPath();
-        pen.arc(x, y, chosen.size + 3, 0, 2 * Math.PI);
-        pen.lineWidth = 2;
-        pen.strokeStyle = colour("text");
-        pen.stroke();
-      }
+      paint(view.current, draw.chosen);
     };
-    draw.current = () => (asked ||= requestAnimationFrame(paint));
+    draw.current = () => (asked ||= requestAnimationFrame(repaint));
     draw.nearest = (x, y) => {
       let best = null;
-      let least2 = 18 ** 2;
-      for (const dot of dots) {
-        const [a, b] = place(dot);
+      let least = 18 ** 2;
+      for (let dot = 0; dot < items.length; dot += 1) {
+        const [a, b] = place(dot, view.current);
         const far = (a - x) ** 2 + (b - y) ** 2;
-        if (far < least2) [best, least2] = [dot, far];
+        if (far < least) [best, least] = [dot, far];
       }
       return best;
     };
@@ -215,7 +139,7 @@ function Scatter({ items, flat }) {
     const found = draw.nearest?.(x, y) ?? null;
     if (found !== draw.chosen) {
       draw.chosen = found;
-      setPointed(found?.item ?? null);
+      setPointed(found === null ? null : items[found]);
       draw.current();
     }
   }

@@ -45,6 +45,7 @@ function Past({ seq, user, query }) {
   const told = past.answer;
   return html`
     <${Failure} error=${past.error} />
+    <div role="status">${past.busy && html`<p class="about">Learning anew up to event ${whole(seq)} …</p>`}</div>
     ${told && html`
       <dl class="facts" data-testid="log-past" data-seq=${told.seq}>
         <div><dt>When</dt><dd class="small">${clock(told.at)}</dd></div>

@@ -82,7 +82,7 @@ function Reasons({ item, because }) {
     <ol class="parts">${parts.map(([name, rating, part]) => html`<li key=${name}>
       <span><${Name} of=${name} />${rating !== null && html`<small> rated ${number(rating, Number.isInteger(rating) ? 0 : 2)}</small>`}</span>
       <span class="part" role="img" aria-label=${`${part < 0 ? "against" : "for"}: ${signed(part)}`}><i class=${part < 0 ? "against" : "for"} style=${{ width: `${(50 * Math.abs(part)) / most}%` }}></i></span>
-      <span class="number">${part > -0.005 && part < 0.005 ? number(part, 4) : signed(part)}</span>
+      <span class="number">${signed(part, Math.abs(part) < 0.005 ? 4 : 2)}</span>
     </li>`)}</ol>
     <p class="sum" data-testid="why-sum"><strong>${number(because.base)}</strong> ${because.mean < because.base ? "−" : "+"} <strong>${number(Math.abs(because.mean - because.base))}</strong> = mean <strong>${number(because.mean)}</strong></p>
   </${Figure}>`;

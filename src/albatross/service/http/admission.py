@@ -1,21 +1,15 @@
-"""Who may come in: the right name of the service, a key with the right scope, and a place while there is one.
-
-A page in somebody's browser can make it send requests to this machine, under a name of the page's choosing. So a request must call the
-service by one of its own names, and if a page sent it, the page must have come from here, or from where the owner said.
-"""
+"""Who may come in: the right name of the service, a key with the right scope, and a place while there is one."""
 
 import asyncio
-import ipaddress
 from collections.abc import Iterable
 
 from albatross.service.api.errors import Denied, Overloaded, Unauthorized
 from albatross.service.api.routes import Scope
 from albatross.service.http.bridge import Asked
 from albatross.service.http.keys import Key, Keys, Unverified
-from albatross.service.http.strict_json import shorten
+from albatross.service.http.names import Names
 from albatross.service.http.wire.exchange import Exchange
 
-LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 MOST_GUESSES = 8
 """Keys with a slow hash that may wait to be verified, at most."""
 
@@ -30,18 +24,6 @@ PREFLIGHT = (
 """What a browser asks before it lets a page of another origin send JSON."""
 
 
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address.
-
-    >>> is_loopback("localhost"), is_loopback("::1"), is_loopback("0.0.0.0"), is_loopback("shop.example")
-    (True, True, False, False)
-    """
-    try:
-        return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
-
-
 class Admission:
     """Belongs to one event loop."""
 
@@ -49,33 +31,11 @@ class Admission:
         """`key_needed`: also where there is no key yet, as beyond this machine nobody is let in without."""
         self.engine, self.keys, self.places, self.key_needed = engine, keys, places, key_needed
         self.in_flight = 0
-        self._hosts = frozenset(name.lower().encode() for name in hosts)
-        self._origins = frozenset(origin.lower().rstrip("/").encode() for origin in origins)
-        self._accepted = ", ".join(sorted(name.decode() for name in self._hosts))
-        self._known_hosts: set[bytes] = set()
-        """Spellings of the Host header that were found to be right."""
+        self.names = Names(hosts, origins)
         self._by_key: dict[str, int] = {}
         self._looked = self._needed = False
         self._guess = asyncio.Lock()
         self._guesses = 0
-
-    def check_names(self, exchange: Exchange) -> None:
-        """Refuse another Host than ours and another Origin than those allowed. Nothing is parsed: names are compared as they are."""
-        headers = exchange.headers
-        host = headers.get(b"host", b"").lower().removesuffix(b":")  # a port may be empty
-        if host not in self._known_hosts:
-            if b"*" not in self._hosts and _without_port(host) not in self._hosts:
-                given = shorten(host.decode("latin-1"))
-                raise Denied(f"Host is {given!r}; accepted: {self._accepted}; more by --allow-host")
-            if len(self._known_hosts) < 100:
-                self._known_hosts.add(host)
-        if b"origin" in headers:
-            origin = headers[b"origin"].lower()
-            if origin in self._origins:
-                exchange.cors = b"access-control-allow-origin: %b\r\nvary: origin\r\n" % origin
-            elif origin not in (b"http://" + host, b"https://" + host):
-                given = shorten(origin.decode("latin-1"))
-                raise Denied(f"Origin is {given!r}; accepted: pages of this service; more by --allow-origin")
 
     def check_load(self) -> None:
         """Refuse while more is asked than can be answered: before a body is read, as reading it would only make it worse."""
@@ -178,8 +138,3 @@ def _check_scope(key: Key | None, scope: Scope) -> None:
         raise Unauthorized(NOT_A_KEY)
     if scope not in key.scopes:
         raise Denied(f"the key has the scope {', '.join(key.scopes)}; accepted: {scope}")
-
-
-def _without_port(host: bytes) -> bytes:
-    name, colon, port = host.rpartition(b":")
-    return name if colon and port.isdigit() else host

@@ -115,7 +115,7 @@ class Application:
     def _admit(self, exchange: Exchange) -> None:
         served = exchange.served = self._routes.get(exchange.url) or self._routes.get(_path_of(exchange.url))
         exchange.meter = self.wire if served is None else served.meter
-        self.admission.check_names(exchange)
+        self.admission.names.check(exchange)
         if served is None:
             raise NotFound("there is no such path; accepted: those that /schema lists")
         if exchange.method not in served.methods:

@@ -18,6 +18,8 @@ KINDS = {
 START = "index.html"
 BASE = b"{base}"
 """Stands in the first file for the folder of the others, whose name is a digest of all of them: another version is another address."""
+SERVES = b"{serves}"
+"""Stands there for what is behind the page: a recommender, or an arena."""
 
 POLICY = b"; ".join((b"default-src 'self'", b"base-uri 'none'", b"form-action 'none'", b"frame-ancestors 'none'", b"object-src 'none'"))
 GUARDS = b"content-security-policy: %b\r\nx-content-type-options: nosniff\r\nreferrer-policy: no-referrer\r\n" % POLICY
@@ -30,7 +32,7 @@ class File(NamedTuple):
     headers: bytes
 
 
-def page_files() -> dict[bytes, File]:
+def page_files(serves: str = "recommender") -> dict[bytes, File]:
     """Every path of the page, and what is served there."""
     found = dict(sorted(_read(files("albatross").joinpath("page"), "")))
     digest = hashlib.blake2b(digest_size=8)
@@ -42,7 +44,7 @@ def page_files() -> dict[bytes, File]:
         for name, content in found.items()
         if name != START
     }
-    start = found[START].replace(BASE, base.encode())
+    start = found[START].replace(BASE, base.encode()).replace(SERVES, serves.encode())
     return {PAGE.encode(): File(KINDS["html"], start, GUARDS + FRESH), **served}
 
 

@@ -16,11 +16,12 @@ import structlog
 from albatross.core.errors import InvalidInput
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.options import Options
-from albatross.service.http.admission import LOOPBACK, Admission, is_loopback
+from albatross.service.http.admission import Admission
 from albatross.service.http.application import Application
 from albatross.service.http.bridge import Bridge
 from albatross.service.http.keys import Keys
 from albatross.service.http.logs import everything_logged, unforeseen
+from albatross.service.http.names import LOOPBACK, is_loopback
 from albatross.service.http.wire.connection import Connection
 from albatross.service.http.wire.crowd import MOST_CONNECTIONS, SPARE_DESCRIPTORS, Crowd
 from albatross.service.http.wire.tls import accept, context_of

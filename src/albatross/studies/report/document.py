@@ -7,28 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
-table { border-collapse: collapse; margin: 1rem 0; font-size: 0.9rem; }
-th, td { border-bottom: 1px solid #ddd; padding: 0.3rem 0.7rem; text-align: left; font-variant-numeric: tabular-nums; }
-th { border-bottom: 2px solid #888; }
-th.number, td.number { text-align: right; }
-img { max-width: 100%; }
-code { background: #f3f3f3; padding: 0.1rem 0.3rem; }
-td.reproduced, td.not-reproduced, td.undecided { white-space: nowrap; font-weight: 600; }
-td.reproduced { color: #00664a; } td.not-reproduced { color: #a33c00; } td.undecided, td.no-verdict { color: #555; }
-@media (max-width: 48rem) {
-  body { font-size: 15px; overflow-wrap: anywhere; }
-  table, tbody, tr, td { display: block; }
-  tr:has(th) { display: none; }
-  tr { border-bottom: 2px solid #ddd; padding: 0.4rem 0; }
-  td, td.number { display: flex; justify-content: space-between; gap: 1rem; text-align: right; border: 0; padding: 0.1rem 0; }
-  td::before { content: attr(data-label); color: #555; flex: none; text-align: left; font-weight: 400; }
-}
-"""
+from albatross.studies.report.embedding import embedded, style
+from albatross.studies.report.series import Chart
 
 VIEWPORT = '<meta name="viewport" content="width=device-width, initial-scale=1">'
 """Without it a phone draws a page for a desk, and shrinks it."""
+
+POLICY = (
+    '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; '
+    "style-src 'unsafe-inline'; script-src 'unsafe-inline' data:\">"
+)
+"""Nothing is loaded from anywhere: what is needed is in the file."""
 
 WORDS = ("reproduced", "not reproduced", "undecided", "no verdict")
 """Verdicts, which have colours of their own."""
@@ -57,6 +46,10 @@ class Picture(NamedTuple):
     file: Path
     """An SVG file beside the report."""
     caption: str
+    charts: Sequence[Chart] = ()
+    """What it shows: with these, who opens the page can choose what is drawn. The picture itself is for print and Markdown."""
+    quantity: str = "regret"
+    """What is drawn until another quantity is chosen."""
 
 
 Block = Heading | Paragraph | Grid | Picture
@@ -81,9 +74,14 @@ def _markdown(block: Block) -> str:
 
 
 def as_html(title: str, blocks: Sequence[Block]) -> str:
+    """One file, with all it needs in it: it asks for nothing, and runs no script but ours."""
+    pictures = [block for block in blocks if isinstance(block, Picture) and block.charts]
     body = "\n".join(_html(block) for block in blocks)
-    head = f'<meta charset="utf-8">{VIEWPORT}<title>{html.escape(title)}</title><style>{STYLE}</style>'
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n'
+    scripts = embedded([(picture.quantity, picture.charts) for picture in pictures]) if pictures else ""
+    head = f'<meta charset="utf-8">{POLICY}{VIEWPORT}<title>{html.escape(title)}</title><style>{style()}</style>'
+    return (
+        f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n<main class="report">\n{body}\n</main>\n{scripts}</body></html>\n'
+    )
 
 
 def _html(block: Block) -> str:
@@ -98,10 +96,11 @@ def _html(block: Block) -> str:
             head = "".join(f"<th{NUMBER if number else ''}>{html.escape(title)}</th>" for title, number in titles)
             lines = ("".join(_cell(*each) for each in zip(row, headings, numbers, strict=True)) for row in rows)
             return f"<table><tr>{head}</tr>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>"
-        case Picture(file, caption):
+        case Picture(file, caption, charts):
             data = base64.b64encode(file.read_bytes()).decode()
             image = f'<img alt="{html.escape(caption)}" src="data:image/svg+xml;base64,{data}">'
-            return f"<figure>{image}<figcaption>{html.escape(caption)}</figcaption></figure>"
+            drawn = f'<figure class="static">{image}<figcaption>{html.escape(caption)}</figcaption></figure>'
+            return f'{drawn}<section class="race" aria-label="{html.escape(caption)}"></section>' if charts else drawn
 
 
 def _are_numbers(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[bool]:

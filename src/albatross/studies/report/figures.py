@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from albatross.studies.evidence import Contenders, Outcomes
 from albatross.studies.paper import BEYOND, RANK_DATASET, RANKS, REAL, RIVALS, SYNTHETIC, TITLES
-from albatross.studies.report.series import Chart, Series, series_of
+from albatross.studies.report.series import Chart, chart_of
+from albatross.studies.trials import Result
 
 
 class PaperFigure(NamedTuple):
@@ -22,17 +23,17 @@ def paper_figures(outcomes: Outcomes, contenders: Contenders, horizon: int) -> l
 
     def charts(datasets: Sequence[str], quantity: str) -> list[Chart]:
         present = [dataset for dataset in datasets if (dataset, RIVALS[0], 5, horizon) in outcomes]
-        return [Chart(TITLES[dataset], [*ours(dataset, quantity), *theirs(dataset, quantity)]) for dataset in present]
+        return [chart_of(TITLES[dataset], {**ours(dataset), **theirs(dataset)}, quantity) for dataset in present]
 
-    def ours(dataset: str, quantity: str) -> list[Series]:
+    def ours(dataset: str) -> dict[str, dict[int, Result]]:
         found = contenders.get(dataset, {}).get(BEYOND)
-        return [] if found is None else [series_of(f"{BEYOND} (ours)", found, quantity)]
+        return {} if found is None else {f"{BEYOND} (ours)": dict(enumerate(found))}
 
-    def theirs(dataset: str, quantity: str) -> list[Series]:
-        return [series_of(TITLES[rival], outcomes[dataset, rival, 5, horizon], quantity) for rival in RIVALS]
+    def theirs(dataset: str) -> dict[str, dict[int, Result]]:
+        return {TITLES[rival]: dict(enumerate(outcomes[dataset, rival, 5, horizon])) for rival in RIVALS}
 
     ranks = [
-        Chart(TITLES[rival], [series_of(f"rank {rank}", outcomes[RANK_DATASET, rival, rank, horizon]) for rank in RANKS])
+        chart_of(TITLES[rival], {f"rank {rank}": dict(enumerate(outcomes[RANK_DATASET, rival, rank, horizon])) for rank in RANKS})
         for rival in ("pts", "nmf-bandit", "alb")
         if (RANK_DATASET, rival, RANKS[0], horizon) in outcomes
     ]

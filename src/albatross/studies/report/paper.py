@@ -36,7 +36,8 @@ def write_report(reproduction: Reproduction, folder: Path, draw: Draw) -> Path:
         draw(figure, folder)
         write_series(figure.charts, folder / f"{figure.name}.csv")
         caption = f"{figure.caption}. Thin: each seed; thick: their mean, with a 95 % interval."
-        pictures.append(Picture(folder / f"{figure.name}.svg", caption))
+        drawn_first = "ndcg" if "NDCG" in figure.quantity else "regret"
+        pictures.append(Picture(folder / f"{figure.name}.svg", caption, figure.charts, drawn_first))
     blocks = [*paper_blocks(reproduction, pictures), *beyond_blocks(reproduction.contenders, reproduction.horizon)]
     page = folder / "report.html"
     for file, text in ((folder / "report.md", as_markdown(blocks)), (page, as_html(TITLE, blocks))):

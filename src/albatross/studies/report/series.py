@@ -33,10 +33,12 @@ class Series(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """The lines of one panel."""
+    """The lines of one panel, and the results behind them."""
 
     title: str
     series: Sequence[Series]
+    results: Mapping[str, Mapping[int, Result]]
+    """By the label of a line and by seed."""
 
 
 class Tradeoff(NamedTuple):
@@ -55,6 +57,11 @@ def series_of(label: str, results: Sequence[Result], quantity: str = "regret") -
     return Series(label, results[0].checkpoints, seeds, *mean_over_seeds(seeds, stream(0, "bootstrap")))
 
 
+def chart_of(title: str, results: Mapping[str, Mapping[int, Result]], quantity: str = "regret") -> Chart:
+    """A panel of one quantity."""
+    return Chart(title, [series_of(name, list(by_seed.values()), quantity) for name, by_seed in results.items()], results)
+
+
 def comparison_series(comparison: Comparison) -> list[Series]:
     """The regret of each policy."""
     return [series_of(label(policy), results) for policy, results in comparison.results.items()]
@@ -64,7 +71,7 @@ def study_charts(planned: Study, journal: Journal) -> list[Chart]:
     """The regret of each policy in the finished part of a study, a chart per data set."""
     finished = _finished(planned, journal)
     return [
-        Chart(dataset, [series_of(label(cell.policy), results) for cell, results in finished.items() if cell.dataset == dataset])
+        chart_of(dataset, {label(cell.policy): results for cell, results in finished.items() if cell.dataset == dataset})
         for dataset in dict.fromkeys(cell.dataset for cell in finished)
     ]
 
@@ -89,22 +96,22 @@ def write_series(charts: Sequence[Chart], path: Path) -> None:
                     writer.writerow([chart.title, series.label, *row])
 
 
-def _finished(planned: Study, journal: Journal) -> dict[Cell, list[Result]]:
-    """The cells of which anything is finished."""
-    cells = {cell: list(journal.finished(planned.trials_of(cell)).values()) for cell in planned.cells}
+def _finished(planned: Study, journal: Journal) -> dict[Cell, dict[int, Result]]:
+    """The cells of which anything is finished, by seed."""
+    cells = {cell: {trial.seed: result for trial, result in journal.finished(planned.trials_of(cell)).items()} for cell in planned.cells}
     finished = {cell: results for cell, results in cells.items() if results}
     if not finished:
         raise InvalidInput("no trial of this study is finished; run it first")
     return finished
 
 
-def _tradeoff(dataset: str, finished: Mapping[Cell, Sequence[Result]], parameter: str) -> Tradeoff:
+def _tradeoff(dataset: str, finished: Mapping[Cell, Mapping[int, Result]], parameter: str) -> Tradeoff:
     cells = [cell for cell in finished if cell.dataset == dataset and parameter in cell.policy.parameters()]
     values = [cell.policy.parameters()[parameter] for cell in cells]
     if len(set(values)) < len(values):
         raise InvalidInput(f"on {dataset}, {parameter} is not all that differs; accepted: a study of one policy with one grid")
-    regret = [_estimate([result.regret[-1] for result in finished[cell]]) for cell in cells]
-    seconds = [_estimate([result.seconds for result in finished[cell]]) for cell in cells]
+    regret = [_estimate([result.regret[-1] for result in finished[cell].values()]) for cell in cells]
+    seconds = [_estimate([result.seconds for result in finished[cell].values()]) for cell in cells]
     shown = [show_value(value) for value in values]
     return Tradeoff(dataset, shown, Estimate(*np.transpose(regret)), Estimate(*np.transpose(seconds)))
 

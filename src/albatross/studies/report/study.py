@@ -10,6 +10,7 @@ from albatross.core.errors import InvalidInput
 from albatross.core.streams import stream
 from albatross.studies.journal import Journal
 from albatross.studies.plan import Cell, Study
+from albatross.studies.report.document import Block, Grid, Heading, Paragraph, Picture
 from albatross.studies.showing import (
     NOTHING,
     interval_heading,
@@ -46,6 +47,14 @@ def summarize(planned: Study, journal: Journal) -> Summary:
         block = f"{cell.dataset}, told {show_needs(cell.policy)}" if cell.policy.needs else cell.dataset
         blocks.setdefault(block, []).append(_line(planned, cell, journal))
     return Summary(title, headings, blocks)
+
+
+def study_blocks(planned: Study, journal: Journal, picture: Picture) -> list[Block]:
+    """The finished part of a study as a document: its curves, and a table per data set."""
+    summary = summarize(planned, journal)
+    title, *notes = summary.title.splitlines()
+    tables = [block for name, rows in summary.blocks.items() for block in (Heading(name), Grid(summary.headings, rows))]
+    return [Heading(planned.title, 1), *(Paragraph(text) for text in (f"{title}.", *notes)), picture, *tables]
 
 
 def compare_policies(planned: Study, journal: Journal, policy: str, at: Sequence[int] = ()) -> Summary:

@@ -7,6 +7,7 @@ has its own ratings, the versions and their places among the ratings can be repl
 """
 
 import io
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from albatross.core.state import copied_into
 from albatross.kernels.compiling import program
 from albatross.kernels.operations import Items, divide, merge, offers, refit, report
 from albatross.kernels.pairs import Pairs, no_pairs
+from albatross.kernels.rows import add_rows, note_moved
 
 ROUNDING = 2.0**-50
 """A sum that has moved by less than this part of itself has not moved: a version brings what was sent up to it but for rounding."""
@@ -141,7 +143,8 @@ class Exchange:
         touched = refitted.copy()
         pairs = [(part(self.agent.state, name), part(self.memory.sent, name)) for name in self.division.sums]
         for now, before in pairs:
-            touched |= moved_rows(now, before)
+            rounding = ROUNDING if now.dtype.kind == "f" else 0.0
+            program(note_moved)(_rows(now), _rows(before), rounding, touched)
         items = np.flatnonzero(touched)
         sums = tuple(now[items] - before[items] for now, before in pairs)
         return Payload(items.astype(np.int32), np.where(refitted, digests, np.uint64(0))[items], self._report(), sums)
@@ -164,7 +167,7 @@ class Exchange:
         for target, payloads in ((state, heard), (memory.others, heard), (memory.sent, version)):
             for payload in payloads:
                 for name, added in zip(self.division.sums, payload.sums, strict=True):
-                    part(target, name)[payload.items] += added
+                    program(add_rows)(_rows(part(target, name)), payload.items, _rows(added))
             self._merge(target, payloads)
         fitted = own.digests > 0
         memory.digests[own.items[fitted]] = own.digests[fitted]
@@ -238,10 +241,9 @@ def part(state: Any, name: str) -> NDArray[Any]:
     return state  # type: ignore[no-any-return]
 
 
-def moved_rows(now: NDArray[Any], before: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which rows of a sum have changed by more than rounding."""
-    moved = np.abs(now - before) > (ROUNDING * np.abs(now) if now.dtype.kind == "f" else 0)
-    return moved.reshape(len(now), -1).any(axis=1)  # type: ignore[no-any-return]
+def _rows(array: NDArray[Any]) -> NDArray[Any]:
+    """One row per item, also where an item has one number."""
+    return array.reshape(len(array), math.prod(array.shape[1:]))
 
 
 def hollow(state: Any, kept: Sequence[str], prefix: str = "") -> Any:

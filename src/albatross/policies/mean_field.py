@@ -115,7 +115,7 @@ class MeanField(Policy):
     division: ClassVar[Division | None] = Division(
         own=("user_moments", "residuals", "users", "pairs"),
         sums=("item_sums", "item_rights"),
-        derived=("item_moments", "item_columns", "items"),
+        derived=("item_columns", "item_moments", "items"),
         population=(
             "user_squares",
             "user_spreads",

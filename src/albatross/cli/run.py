@@ -34,6 +34,8 @@ def run(
     horizon: int = 25_000,
     seeds: int = 10,
     first_seed: int = 0,
+    shards: int = 1,
+    exchange: int | None = None,
     jobs: int | None = None,
     json: Annotated[Path | None, Parameter(allow_leading_hyphen=True)] = None,
     figure: Path | None = None,
@@ -68,16 +70,23 @@ def run(
         Runs per policy, with the seeds 0, 1, 2, …
     first_seed
         Begin with this seed instead of 0.
+    shards
+        Let users live on so many shards, each an agent of its own; the shards of a run are in several processes.
+    exchange
+        How many users come between two exchanges of what the shards know of items; if not given, one per four items.
     jobs
-        Processes to use; if not given, one per core, or one where there is one seed.
+        Processes to use; if not given, one per core, or one where there is one seed and one shard.
     json
         Write parameters and curves to this file; with -, to standard output in place of the table.
     figure
         Draw cumulative regret to this .png, .svg or .pdf file.
     """
-    for name, value, least in (("--horizon", horizon, 1), ("--seeds", seeds, 1), ("--first-seed", first_seed, 0), ("--jobs", jobs, 1)):
+    wholes = {"--horizon": horizon, "--seeds": seeds, "--shards": shards, "--exchange": exchange, "--jobs": jobs}
+    for name, value, least in (*((name, value, 1) for name, value in wholes.items()), ("--first-seed", first_seed, 0)):
         if value is not None:
             check_whole(name, value, least)
+    if exchange is not None and shards == 1:
+        raise InvalidInput("--exchange without shards to exchange anything; accepted: with --shards 2 or more")
     for option, file in (("--json", json), ("--figure", figure)):
         _check_target(option, file)
     if figure is not None:
@@ -89,7 +98,7 @@ def run(
         settings["protocol"] = protocol
     settings.update({key: column for key, column in columns.items() if column is not None})
     environment = environments.from_text(dataset, settings)
-    comparison = compare(contenders, dataset, environment, horizon, range(first_seed, first_seed + seeds), jobs, TERMINAL)
+    comparison = compare(contenders, dataset, environment, horizon, range(first_seed, first_seed + seeds), jobs, TERMINAL, shards, exchange)
     if json == STANDARD_OUTPUT:
         print(as_text(comparison))
     else:

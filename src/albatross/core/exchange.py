@@ -159,15 +159,15 @@ class Exchange:
         if not self._several:
             return
         self._grow()
-        for payload in version:
-            self._check(payload, len(version[0].figures))
+        self._check(version)
         own = version[self.shard]
         heard = [payload for number, payload in enumerate(version) if number != self.shard]
         state, memory = self.agent.state, self.memory
         for target, payloads in ((state, heard), (memory.others, heard), (memory.sent, version)):
-            for payload in payloads:
-                for name, added in zip(self.division.sums, payload.sums, strict=True):
-                    program(add_rows)(_rows(part(target, name)), payload.items, _rows(added))
+            items = np.concatenate([payload.items for payload in payloads])
+            for number, name in enumerate(self.division.sums):
+                added = np.concatenate([payload.sums[number] for payload in payloads])
+                program(add_rows)(_rows(part(target, name)), items, _rows(added))
             self._merge(target, payloads)
         fitted = own.digests > 0
         memory.digests[own.items[fitted]] = own.digests[fitted]
@@ -218,20 +218,20 @@ class Exchange:
             larger[: len(digests)] = digests
             self.memory = Memory(copied_into(hollow(blank, kept), others), copied_into(hollow(blank, kept), sent), larger)
 
-    def _check(self, payload: Payload, n_figures: int) -> None:
+    def _check(self, version: Sequence[Payload]) -> None:
         """Refuse what would be folded wrongly."""
-        expected = [(part(self.agent.state, name).dtype, part(self.agent.state, name).shape[1:]) for name in self.division.sums]
-        given = [(array.dtype, array.shape[1:]) for array in payload.sums]
-        n_items = len(payload.items)
-        lengths = {n_items, len(payload.digests), *map(len, payload.sums)}
-        if given != expected or len(lengths) > 1:
-            raise InvalidInput(f"a payload with sums of {given} and {sorted(lengths)} rows; accepted: {expected}, all of one length")
-        if len(payload.figures) != n_figures:
-            raise InvalidInput(f"reports of {n_figures} and {len(payload.figures)} figures in one version; accepted: of one length")
-        if n_items and not 0 <= payload.items[0] <= payload.items[-1] < self.agent.n_items:
-            raise InvalidInput(
-                f"a payload for items {payload.items[0]} to {payload.items[-1]}; accepted: 0 to {self.agent.n_items - 1}, as the agent has"
-            )
+        arrays = [part(self.agent.state, name) for name in self.division.sums]
+        expected = [(array.dtype, array.shape[1:]) for array in arrays]
+        for payload in version:
+            given = [(array.dtype, array.shape[1:]) for array in payload.sums]
+            lengths = {len(payload.items), len(payload.digests), *map(len, payload.sums)}
+            if given != expected or len(lengths) > 1:
+                raise InvalidInput(f"a payload with sums of {given} and {sorted(lengths)} rows; accepted: {expected}, all of one length")
+            if len(payload.figures) != len(version[0].figures):
+                raise InvalidInput("reports of different lengths in one version; accepted: those of one policy")
+            first, last = (int(payload.items[0]), int(payload.items[-1])) if payload.items.size else (0, 0)
+            if not 0 <= first <= last < self.agent.n_items:
+                raise InvalidInput(f"a payload for items {first} to {last}; accepted: 0 to {self.agent.n_items - 1}, as the agent has")
 
 
 def part(state: Any, name: str) -> NDArray[Any]:

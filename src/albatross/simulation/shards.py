@@ -128,9 +128,9 @@ class Shard:
     def lived(self) -> Lived:
         agent, public = self.exchange.agent, self.public
         own = self.numbers[public.users] >= 0
-        record = Record(*(array[own] if array.size else array for array in public.record))
+        parts: list[Any] = [array[own] if array.size else array for array in public.record]
         counters = {name: int(getattr(agent.state, name)[0]) for name in self.recipe.policy.counters}
-        return Lived(self.shard, record, self.seconds, counters, agent.state_id)
+        return Lived(self.shard, Record(*parts), self.seconds, counters, agent.state_id)
 
     def _run(self, start: int, draws: NDArray[np.float64]) -> None:
         agent, public = self.exchange.agent, self.public

@@ -5,7 +5,7 @@ zero (`figures.origin`). What a shard hears of others comes to what it would hav
 
 Of `others` and `since`, which have no users and no pairs, some places hold what an exchange has to remember:
 
-- `pairs.used`: how many pairs were rated a second time, and how many items somebody was the first to rate, as reported;
+- `figures.share` and `figures.memory`: how many pairs were rated a second time, and how many items were met, as reported;
 - of `others` alone, `counts.items`: items that another shard met first; `counts.user_turn`: ratings from which the population was learned;
   `counts.item_turn`: ratings for which no item had its turn yet; `counts.rebuilt`: all ratings at the last rebuild of the own part.
 """
@@ -61,18 +61,19 @@ def report_population(state: Any, others: Any, since: Any, report: Vector) -> in
     size: int = state.user_squares.size
     if report.size < OF_COORDINATES + 2 * size:
         return OF_COORDINATES + 2 * size
-    now, then, counts, counted = state.figures[0], since.figures[0], state.counts[0], since.counts[0]
+    now, then, heard = state.figures[0], since.figures[0], others.figures[0]
+    counts, counted = state.counts[0], since.counts[0]
     added_since(counts.ratings, now.average, now.squares, counted.ratings, then.average, then.squares, report)
     report[REPEATS] = counts.repeats - counted.repeats
     report[USERS] = counts.users - counted.users
     report[LARGEST] = now.largest if counts.ratings > 0 else -np.inf
     report[WITHIN] = now.within - then.within
     report[RESIDUAL] = now.residual - then.residual
-    report[SECONDS] = rated_twice(state.pairs) - (since.pairs.used[0] - others.pairs.used[0])
+    report[SECONDS] = rated_twice(state.pairs) - (then.share - heard.share)
     left = FADING ** report[SECONDS]
     report[AGREEMENT] = now.agreement - left * then.agreement
     report[CONTRAST] = now.contrast - left * then.contrast
-    report[NEWCOMERS] = counts.items - others.counts[0].items - (since.pairs.used[1] - others.pairs.used[1])
+    report[NEWCOMERS] = counts.items - others.counts[0].items - (then.memory - heard.memory)
     left = KEPT_OF_NEWCOMERS ** report[NEWCOMERS]
     report[SURPRISE] = now.surprise - left * then.surprise
     report[RECENT] = now.newcomers - left * then.newcomers
@@ -109,8 +110,8 @@ def merge_population(state: Any, report: Vector) -> None:
         state.user_squares[a] += report[OF_COORDINATES + a]
         state.user_spreads[a] += report[OF_COORDINATES + size + a]
     if state.pairs.first.size == 0:
-        state.pairs.used[0] += int(report[SECONDS])
-        state.pairs.used[1] += int(report[NEWCOMERS])
+        figures.share += report[SECONDS]
+        figures.memory += report[NEWCOMERS]
     elif alike and n_added > 0:  # ratings that are all the same tell nothing of the scale
         guess_population(state)
 

@@ -270,9 +270,10 @@ def _gathered(recipe: Recipe, lived: Sequence[Lived]) -> Recording:
     ordered = sorted(lived, key=lambda each: each.shard)
     for each in ordered:
         own = public.users % recipe.shards == each.shard
-        for whole, part in zip(public.record, each.record, strict=True):
+        for name in Record._fields:
+            whole = getattr(public.record, name)
             if whole.size:
-                whole[own] = part
+                whole[own] = getattr(each.record, name)
     counters = {name: sum(each.counters[name] for each in ordered) for name in recipe.policy.counters}
     state_id = hashlib.blake2b(" ".join(each.state_id for each in ordered).encode(), digest_size=16).hexdigest()
     seconds = sum(each.seconds for each in ordered)

@@ -73,7 +73,7 @@ def run(
     shards
         Let users live on so many shards, each an agent of its own; the shards of a run are in several processes.
     exchange
-        How many users come between two exchanges of what the shards know of items; if not given, one per four items.
+        How many users come between two exchanges of the shards at most, later on; if not given, one per four items.
     jobs
         Processes to use; if not given, one per core, or one where there is one seed and one shard.
     json

@@ -33,6 +33,22 @@ MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 """Of the digest of a row: odd, with bits all over."""
 
 
+PART_OF_AN_UPDATE = 4
+"""Shards exchange after one rating per so many items at the latest: a quarter of an update per item costs little."""
+
+GROWTH = 64
+"""They exchange whenever ratings have grown by this part. At the start a few ratings are much of what is known."""
+
+
+def exchange_interval(ratings: int, most: int) -> int:
+    """After how many more ratings of all shards together to exchange, where there were so many; never after more than `most`.
+
+    >>> exchange_interval(0, 50), exchange_interval(640, 50), exchange_interval(25_000, 50)
+    (1, 10, 50)
+    """
+    return max(1, min(most, ratings // GROWTH))
+
+
 class Payload(NamedTuple):
     """What the users of one shard have added: plain arrays, for touched items only."""
 
@@ -83,7 +99,7 @@ def check_shards(policy: Policy, shards: int) -> None:
     >>> from albatross.policies.pts import PTS
     >>> check_shards(PTS(), 2)
     Traceback (most recent call last):
-    albatross.core.errors.InvalidInput: policy 'pts' runs on one shard, because it does not say how its state divides; given: 2 shards
+    albatross.kernels.errors.InvalidInput: policy 'pts' runs on one shard, because it does not say how its state divides; given: 2 shards
     """
     check_whole("shards", shards, 1)
     if shards > 1 and policy.division is None:

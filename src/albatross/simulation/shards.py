@@ -1,7 +1,7 @@
 """A trial whose users live on several shards, in one process or in several: each is an agent of its own, and they exchange what they know.
 
 Everybody arrives when they would on one machine, is offered the same and has the same moods. User u lives on shard u mod shards. The shards
-exchange whenever a fixed number of users have come, all together, so a trial is a function of its recipe and its seed, in however many
+exchange after fixed numbers of arrivals, all together, so a trial is a function of its recipe and its seed, in however many
 processes it runs.
 """
 
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from albatross.core.agent import Agent
 from albatross.core.environment import Environment, World
 from albatross.core.errors import InvalidInput, check_whole
-from albatross.core.exchange import Exchange, Payload, check_shards
+from albatross.core.exchange import PART_OF_AN_UPDATE, Exchange, Payload, check_shards, exchange_interval
 from albatross.core.plain import as_policy
 from albatross.core.policy import Policy
 from albatross.core.recording import Recording
@@ -32,9 +32,6 @@ from albatross.kernels.operations import Slate, select, update
 from albatross.metrics.ndcg import NDCG, Ruler
 from albatross.simulation.public import Public, Record, answer, meet
 from albatross.simulation.trial import simulate
-
-PART_OF_AN_UPDATE = 4
-"""Shards exchange after one rating per so many items, unless told otherwise: a quarter of an update per item costs next to nothing."""
 
 
 def live_here(
@@ -77,7 +74,7 @@ class Recipe:
     ndcg: NDCG | None
     shards: int
     exchange: int
-    """So many users come between two exchanges."""
+    """So many users come between two exchanges at most."""
 
 
 class Lived(NamedTuple):
@@ -152,8 +149,8 @@ def simulate_shards(
 ) -> Recording:
     """What `simulate` does, with the users on so many shards, in so many processes.
 
-    Shards exchange after every `exchange` arrivals, all users together; if that is not given, after one per four items.
-    One shard is `simulate`.
+    Shards exchange whenever arrivals have grown by a 64th, and at the latest after `exchange` of them, all users together; if that is
+    not given, after one per four items. One shard is `simulate`.
 
     >>> from albatross.environments.synthetic import Gaussian
     >>> from albatross.policies.item_mean import ItemMean
@@ -171,9 +168,17 @@ def simulate_shards(
     if shards == 1:
         return simulate(policy, environment, horizon, seed, ndcg, progress)
     recipe = Recipe(given, environment, horizon, seed, ndcg, shards, interval)
-    ends = [*range(interval, horizon, interval), horizon]
+    ends = list(_ends(horizon, interval))
     lived = list(_here(recipe, ends, progress) if jobs == 1 else _in_processes(recipe, ends, min(jobs, shards), progress))
     return _gathered(recipe, lived)
+
+
+def _ends(horizon: int, most: int) -> Iterator[int]:
+    """After how many arrivals the shards exchange."""
+    step = 0
+    while step < horizon:
+        step = min(step + exchange_interval(step, most), horizon)
+        yield step
 
 
 def _here(recipe: Recipe, ends: Sequence[int], progress: Callable[[int], None] | None) -> Iterator[Lived]:

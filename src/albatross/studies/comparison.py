@@ -25,7 +25,7 @@ class Comparison:
     protocol: str
     shards: int
     exchange: int | None
-    """How many users come between two exchanges of the shards; none: one per four items."""
+    """How many users come between two exchanges of the shards at most; none: one per four items."""
     results: dict[Policy, list[Result]]
 
 

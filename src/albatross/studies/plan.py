@@ -30,7 +30,7 @@ class Cell:
     policy: Policy
     shards: int = 1
     exchange: int | None = None
-    """How many users come between two exchanges of the shards; none: one per four items."""
+    """How many users come between two exchanges of the shards at most; none: one per four items."""
 
     @property
     def label(self) -> str:
@@ -66,7 +66,7 @@ def read_study(path: str | Path) -> Study:
     `datasets` is a list of names or files, or of tables with `name`, parameters and, where a name occurs twice, a `label`. Each
     `[[policies]]` has a `name` and parameters; the name may be file.py:Class, with a path that begins beside the TOML file. A
     parameter with a list of values is one axis of a grid. `on` restricts a block to some data sets. `shards` is on how many shards
-    the users live, `exchange` how many of them come between two exchanges; both may be lists. `seeds` is a number of seeds, or a
+    the users live, `exchange` how many of them come between two exchanges at most; both may be lists. `seeds` is a number of seeds, or a
     list of them. `ndcg` is true, false or a table.
     """
     file = Path(path)

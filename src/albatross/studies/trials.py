@@ -34,7 +34,7 @@ class Trial:
     shards: int = 1
     """On how many shards the users live."""
     exchange: int | None = None
-    """How many users come between two exchanges of the shards; none: one per four items."""
+    """How many users come between two exchanges of the shards at most; none: one per four items."""
 
     def recipe(self) -> dict[str, Any]:
         """All that the result depends on, as plain values; of a policy from outside also the digest of its source."""

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 
-from benchmarks import alb, commands, grid, machine, page, rivals, scale, search, trials
+from benchmarks import alb, commands, grid, machine, page, rivals, scale, search, shards, trials
 from benchmarks.measuring import Line
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Line]]] = {
@@ -19,6 +19,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Line]]] = {
     "users": scale.users,
     "memory": scale.memory,
     "pts-step": rivals.pts_step,
+    "shards": shards.exchange,
     "nmf-trial": rivals.nmf_trial,
     "command": commands.command,
     "start-up": commands.start_up,

@@ -16,7 +16,9 @@ from albatross import simulate
 from albatross.cli import main
 from albatross.environments.synthetic import Gaussian
 from albatross.policies.alb import ALB
+from albatross.policies.item_mean import ItemMean
 from albatross.policies.random import Random
+from albatross.simulation.shards import simulate_shards
 
 SMALL = ["--dataset", "gaussian", "--world", "n_users=8", "--world", "n_items=6", "--horizon", "120"]
 RUN = ["run", "--policy", "random", *SMALL, "--seeds", "2", "--jobs", "1"]
@@ -246,3 +248,16 @@ def test_without_a_policy_the_default_meets_the_paper_and_chance(capsys: pytest.
     assert main(["run", *SMALL, "--seeds", "1"]) == 0
     rows = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.strip()]
     assert rows[-3:] == ["mean-field", "alb", "random"]
+
+
+def test_users_live_on_shards_where_it_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    policy = ["run", "--policy", "item-mean", *SMALL, "--seeds", "1"]
+    content = run_json(tmp_path / "out.json", *policy, "--shards", "3", "--exchange", "20")
+    assert "8 users, 6 items on 3 shards" in capsys.readouterr().out
+    assert (content["shards"], content["exchange"]) == (3, 20)
+    recording = simulate_shards(ItemMean(), Gaussian(n_users=8, n_items=6), horizon=120, seed=0, shards=3, exchange=20)
+    assert content["policies"][0]["runs"][0]["regret"][-1] == pytest.approx(recording.regret.sum())
+    assert main(["run", "--policy", "pts", *SMALL, "--shards", "3"]) == 2
+    assert "policy 'pts' runs on one shard" in capsys.readouterr().err
+    assert main([*policy, "--exchange", "20"]) == 2
+    assert "accepted: with --shards 2 or more" in capsys.readouterr().err

@@ -85,3 +85,20 @@ def test_every_study_that_is_shipped_can_be_read(file: Path) -> None:
             pytest.skip(f"real data: {error}")
         raise
     assert study.trials()
+
+
+def test_shards_are_an_axis_beside_the_parameters() -> None:
+    blocks = [{"name": "alb", "rank": 2}, {"name": "alb", "rank": 2, "shards": [2, 4], "exchange": [50, 200]}]
+    study = parse_study(content(policies=blocks))
+    assert [(cell.shards, cell.exchange) for cell in study.cells] == [(1, None), (2, 50), (2, 200), (4, 50), (4, 200)]
+    assert [cell.label for cell in study.cells[:2]] == ["alb rank=2", "alb rank=2, 2 shards, exchange=50"]
+    recipes = [trial.recipe() for trial in study.trials()]
+    assert "shards" not in recipes[0]
+    assert (recipes[2]["shards"], recipes[2]["exchange"]) == (2, 50)
+    for wrong, complaint in (
+        ({"name": "pts", "shards": 2}, "policy 'pts' runs on one shard"),
+        ({"name": "alb", "shards": 2, "exchange": 0}, "exchange is 0"),
+        ({"name": "alb", "shards": 1, "exchange": [10, 20]}, "alb on gaussian is asked for twice"),
+    ):
+        with pytest.raises(InvalidInput, match=complaint):
+            parse_study(content(policies=[wrong]))

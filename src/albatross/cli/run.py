@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from albatross.cli.arguments import parse_policy
 from albatross.cli.comparing import DEFAULT_POLICIES, Ends, find_environment, seeds_of
 from albatross.cli.terminal import TERMINAL
-from albatross.core.errors import check_whole
+from albatross.core.errors import InvalidInput, check_whole
 from albatross.studies.comparison import compare
 
 
@@ -25,6 +25,8 @@ def run(
     horizon: int = 25_000,
     seeds: int = 10,
     first_seed: int = 0,
+    shards: int = 1,
+    exchange: int | None = None,
     jobs: int | None = None,
     json: Annotated[Path | None, Parameter(allow_leading_hyphen=True)] = None,
     figure: Path | None = None,
@@ -59,18 +61,25 @@ def run(
         Runs per policy, with the seeds 0, 1, 2, …
     first_seed
         Begin with this seed instead of 0.
+    shards
+        Let users live on so many shards, each an agent of its own; the shards of a run are in several processes.
+    exchange
+        How many users come between two exchanges of the shards at most, later on; if not given, one per four items.
     jobs
-        Processes to use; if not given, one per core, or one where there is one seed.
+        Processes to use; if not given, one per core, or one where there is one seed and one shard.
     json
         Write parameters and curves to this file; with -, to standard output in place of the table.
     figure
         Draw cumulative regret to this .png, .svg or .pdf file.
     """
-    if jobs is not None:
-        check_whole("--jobs", jobs, 1)
+    for name, value in (("--shards", shards), ("--exchange", exchange), ("--jobs", jobs)):
+        if value is not None:
+            check_whole(name, value, 1)
+    if exchange is not None and shards == 1:
+        raise InvalidInput("--exchange without shards to exchange anything; accepted: with --shards 2 or more")
     ends = Ends(json, figure)
     numbers = seeds_of(horizon, seeds, first_seed)
     contenders = [parse_policy(word) for word in policy or DEFAULT_POLICIES]
     columns = {"user_column": user_column, "item_column": item_column, "rating_column": rating_column}
     environment = find_environment(dataset, protocol, world or [], columns)
-    ends.meet(compare(contenders, dataset, environment, horizon, numbers, jobs, TERMINAL))
+    ends.meet(compare(contenders, dataset, environment, horizon, numbers, jobs, TERMINAL, shards, exchange))

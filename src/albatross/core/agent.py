@@ -95,7 +95,7 @@ class Agent:
         self._truth = truth
         self._mind: Kept | None = None
         self._drawing: dict[np.random.Generator, Kept] = {}
-        self.state: Any = self._blank_state(n_users, n_items)
+        self.state: Any = self.blank_state(n_users, n_items)
         self._shape(n_users, n_items)
 
     def select(self, user: int, candidates: Sequence[int] | NDArray[Any] | None = None) -> Choice:
@@ -150,7 +150,7 @@ class Agent:
         check_whole("n_users", n_users, self.n_users)
         check_whole("n_items", n_items, self.n_items)
         check_sizes(self.policy, n_users, n_items)
-        state = copied_into(self._blank_state(n_users, n_items), self.state)
+        state = copied_into(self.blank_state(n_users, n_items), self.state)
         self._shape(n_users, n_items)
         self.state = state
 
@@ -161,6 +161,10 @@ class Agent:
         other.state = copied(self.state)
         other._shape(self.n_users, self.n_items)
         return other
+
+    def blank_state(self, n_users: int, n_items: int) -> Any:
+        """A state of this size that has learned nothing."""
+        return self.policy.init(n_users, n_items, partial(stream, self.seed), self._truth)
 
     @property
     def state_id(self) -> str:
@@ -222,9 +226,6 @@ class Agent:
         self.scratch: Any = self.policy.scratch(n_users, n_items)
         self.slate = Slate(np.zeros(n_items), np.zeros(n_items))
         self._mind, self._drawing = None, {}
-
-    def _blank_state(self, n_users: int, n_items: int) -> Any:
-        return self.policy.init(n_users, n_items, partial(stream, self.seed), self._truth)
 
     def _candidates(self, candidates: Sequence[int] | NDArray[Any]) -> Items:
         offered = self._within_all("candidate", candidates, self.n_items).astype(np.int32)

@@ -32,6 +32,22 @@ FROM_THE_WORLD = (Need.RATINGS, Need.TRUTH)
 """What only a simulated world can tell; the rest stands among a policy's parameters."""
 
 
+class Division(NamedTuple):
+    """What becomes of the arrays of a state where users live on several shards: each array, by its dotted name, stands in one of these."""
+
+    own: tuple[str, ...] = ()
+    """Rows of users, and what never changes or counts for this shard alone: they stay."""
+    sums: tuple[str, ...] = ()
+    """One row per item, a sum over users: own part and others."""
+    derived: tuple[str, ...] = ()
+    """What follows from the sums. The first has one row per item, which changes when the item is refitted."""
+    population: tuple[str, ...] = ()
+    """Figures of all users together."""
+    by_turns: tuple[tuple[str, Any], ...] = ()
+    """Parameters that switch off what a shard does by turns among its own users. With them, shards that exchange after each rating
+    learn what one agent learns, up to rounding."""
+
+
 @dataclass(frozen=True)
 class Policy(Recipe, ABC):
     """Derive from this in a file of `albatross.policies`; the file name is the policy's name.
@@ -46,6 +62,9 @@ class Policy(Recipe, ABC):
 
     counters: ClassVar[tuple[str, ...]] = ()
     """Names of arrays of length 1 in the state that are worth reporting with a trial."""
+
+    division: ClassVar[Division | None] = None
+    """How the state divides over shards; none: all users of this policy live on one."""
 
     def settings(self) -> tuple[Any, ...]:
         """The hyperparameters as a NamedTuple of numbers, as compiled code wants them."""

@@ -41,6 +41,48 @@ def count(tally: Tally, item: int, reward: float) -> None:
 
 
 @kernel
+def added_since(ratings: int, mean: float, squares: float, ratings_then: int, mean_then: float, squares_then: float, added: Vector) -> None:
+    """Number, mean and summed squared distances of the ratings that came since then, into the first places of `added`."""
+    n_added = ratings - ratings_then
+    added[0], added[1], added[2] = float(n_added), mean, 0.0
+    if n_added > 0 and mean != mean_then:
+        added[1] = (ratings * mean - ratings_then * mean_then) / n_added
+    if n_added > 0:
+        distance = added[1] - mean_then
+        added[2] = max(squares - squares_then - distance * distance * ratings_then * n_added / ratings, 0.0)
+
+
+@kernel
+def joined_overall(ratings: int, mean: float, squares: float, added: Vector) -> tuple[float, float]:
+    """Mean and summed squared distances of so many ratings and of those that `added_since` counts."""
+    n_added = added[0]
+    if n_added == 0.0:
+        return mean, squares
+    if ratings == 0:
+        return added[1], added[2]
+    distance = added[1] - mean
+    both = ratings + n_added
+    return mean + distance * n_added / both, squares + added[2] + distance * distance * ratings * n_added / both
+
+
+@kernel
+def report_tally(tally: Tally, since: Tally, figures: Vector) -> int:
+    """What was added to the ratings of all items together."""
+    if figures.size >= 3:
+        now, then = tally.overall, since.overall
+        added_since(tally.ratings[0], now[0], now[1], since.ratings[0], then[0], then[1], figures)
+    return 3
+
+
+@kernel
+def merge_tally(tally: Tally, figures: Vector) -> None:
+    """Add what `report_tally` says."""
+    mean, squares = joined_overall(tally.ratings[0], tally.overall[0], tally.overall[1], figures)
+    tally.overall[0], tally.overall[1] = mean, squares
+    tally.ratings[0] += int(figures[0])
+
+
+@kernel
 def item_mean(tally: Tally, item: int) -> float:
     """The mean rating of an item; of one that nobody rated, the mean of all ratings."""
     if tally.plays[item] == 0:

@@ -13,7 +13,7 @@ from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import Vector
 from albatross.kernels.moments import Regression, add_moments, certain, describe, expected_mean, fit, partner_weights
 from albatross.kernels.pairs import NOTHING, find_pair, remember
-from albatross.kernels.population import RECENT_NEWCOMERS, count_belief, spread_of, turns
+from albatross.kernels.population import RECENT_NEWCOMERS, count_belief, own_users, spread_of, turns
 
 DOUBTED_REPEATS = 10.0
 """So many second ratings speak against memory from the start."""
@@ -149,7 +149,7 @@ def meet_item(state: Any, room: Room, item: int, random: np.random.Generator) ->
 def rebuild(state: Any, nobody: Vector) -> None:
     """Judge how exact ratings are, and sum everything afresh: one pass over all pairs, users and items met so far. `nobody` is room."""
     figures, counts, pairs = state.figures[0], state.counts[0], state.pairs
-    counts.rebuilt = counts.ratings
+    users, counts.rebuilt = own_users(counts), counts.ratings
     spread = spread_of(state)
     memory = max(figures.agreement / (figures.contrast + DOUBTED_REPEATS), 0.0)
     differing = (figures.within / spread + EXACT_REPEATS * EXACT_GUESS) / (counts.repeats + EXACT_REPEATS)
@@ -168,7 +168,7 @@ def rebuild(state: Any, nobody: Vector) -> None:
         state.item_rights[item].fill(0.0)
         count_belief(state.item_squares, state.item_spreads, nobody, moments)
         figures.offsets += moments[moments.size - 2]
-    for number in range(counts.users):
+    for number in range(users):
         user = state.users[number]
         moments = state.user_moments[user]
         figures.residual += state.residuals[user]
@@ -219,7 +219,7 @@ def refresh(state: Any, room: Room, limit: int) -> None:
     """Refit the users and items whose turn it is, and now and then sum everything afresh."""
     counts = state.counts[0]
     for _ in range(turns(state, counts.users, limit)):
-        counts.user_turn = (counts.user_turn + 1) % counts.users
+        counts.user_turn = (counts.user_turn + 1) % own_users(counts)
         refit_user(state, room, state.users[counts.user_turn])
     for _ in range(turns(state, counts.items, limit)):
         counts.item_turn = (counts.item_turn + 1) % counts.items

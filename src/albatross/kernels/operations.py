@@ -1,6 +1,7 @@
 """What a policy can be asked, declared once and implemented per type of state.
 
-`select` and `update` every policy has. `suppose`, `believe` and `width` are optional: they say what a policy believes, and change nothing.
+`select` and `update` every policy has. `suppose`, `believe`, `width` and `attribute` are optional: they say what a policy believes, and
+change nothing. `divide`, `report`, `merge` and `refit` are for policies whose users may live on several shards (`albatross.core.exchange`).
 A compiled loop that calls an operation serves every policy: Numba resolves the call by the type of the state.
 Interpreted, the same call looks the implementation up in the same table.
 """
@@ -43,6 +44,9 @@ class Belief(NamedTuple):
     radius: NDArray[np.float64]
     """An array of length 1: 1 where the belief is a normal distribution, more for a region of confidence."""
 
+
+ELSEWHERE = 2**62
+"""In place of the time of the last rebuild of sums, in one shard of several: `update` finds it never due, and `refit` rebuilds them."""
 
 _implementations: dict[Callable[..., Any], dict[type, Callable[..., Any]]] = {}
 
@@ -103,6 +107,33 @@ def attribute(state: Any, settings: Any, scratch: Any, user: int, item: int, ite
     return _implementations[attribute][type(state)](state, settings, scratch, user, item, items, parts)  # type: ignore[no-any-return]
 
 
+def divide(state: Any) -> None:
+    """Make a state that has learned nothing one shard of several: from now on `refit` rebuilds its sums, and `update` never does."""
+    _implementations[divide][type(state)](state)
+
+
+def report(state: Any, others: Any, since: Any, figures: NDArray[np.float64]) -> int:
+    """Say what own users added to the population figures, in numbers that `merge` takes; returns how many. Fills only what has room.
+
+    `others` and `since` are states with nothing but sums and population figures: those of all other shards, and all of them as they
+    were when this shard was last heard of. Changes nothing.
+    """
+    return _implementations[report][type(state)](state, others, since, figures)  # type: ignore[no-any-return]
+
+
+def merge(state: Any, figures: NDArray[np.float64]) -> None:
+    """Add what a shard reported to the population figures of a state, or of what stands for the others."""
+    _implementations[merge][type(state)](state, figures)
+
+
+def refit(state: Any, settings: Any, scratch: Any, others: Any, items: Items, random: np.random.Generator) -> None:
+    """Fit these items anew: sums and figures of other shards have changed. Drift control, where there is any, belongs here too.
+
+    The sums of the state hold the own part and those of the others; `others` has the latter alone. Called once per exchange.
+    """
+    _implementations[refit][type(state)](state, settings, scratch, others, items, random)
+
+
 def offers(state: Any, operation: Callable[..., Any]) -> bool:
     """Whether the policy of this state implements an optional operation."""
     return type(state) in _implementations[operation]
@@ -132,5 +163,5 @@ def _declare(operation: Callable[..., Any]) -> None:
         return _implementations[operation].get(getattr(state, "instance_class", type(None)))
 
 
-for _operation in (select, update, suppose, believe, width, attribute):
+for _operation in (select, update, suppose, believe, width, attribute, divide, report, merge, refit):
     _declare(_operation)

@@ -11,6 +11,7 @@ import numpy as np
 from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import Vector
 from albatross.kernels.moments import row_start
+from albatross.kernels.operations import ELSEWHERE
 from albatross.kernels.pairs import NOTHING
 
 FIGURES = np.dtype(
@@ -47,7 +48,7 @@ COUNTS = np.dtype(
             ("items", np.int64),  # items met
             ("user_turn", np.int64),  # whose turn to be refitted it was last: the place among the users met
             ("item_turn", np.int64),  # the same among the items met
-            ("rebuilt", np.int64),  # ratings at the last rebuild of the item sums
+            ("rebuilt", np.int64),  # ratings at the last rebuild of the item sums; in one of several shards ELSEWHERE + users of others
         ],
     )
 )
@@ -80,6 +81,12 @@ def count_belief(squares: Vector, spreads: Vector, before: Vector, after: Vector
         square = after[mean] * after[mean] - before[mean] * before[mean]
         squares[a] += square
         spreads[a] += after[second] - before[second] - square
+
+
+@kernel
+def own_users(counts: Any) -> int:
+    """How many users this shard has met: all, if there are no others."""
+    return counts.users - max(counts.rebuilt - ELSEWHERE, 0)  # type: ignore[no-any-return]
 
 
 @kernel
@@ -156,14 +163,17 @@ def learn_population(state: Any, limit: int) -> None:
     # Repeats tell noise from structure at once; what the model leaves unexplained does so late, and where repeats are exact, alone.
     trust = max(share, 1.0 / (1.0 + repeats))
     total = figures.within + trust * figures.residual + GUESSED_PAIRS * GUESSED_NOISE * spread
-    figures.noise = max(total / ((1.0 - share) * repeats + trust * state.pairs.used[0] + GUESSED_PAIRS), 1e-6 * spread)
+    figures.noise = max(total / ((1.0 - share) * repeats + trust * (counts.ratings - counts.repeats) + GUESSED_PAIRS), 1e-6 * spread)
 
 
 @kernel
 def count_rating(state: Any, user: int, reward: float) -> None:
     figures, counts = state.figures[0], state.counts[0]
     if counts.ratings == 0:
-        figures.origin = figures.largest = reward
+        figures.largest = reward
+        if counts.rebuilt < ELSEWHERE:  # several shards must count from the same rating: they count from zero
+            figures.origin = reward
+        figures.center = reward - figures.origin
     figures.largest = max(figures.largest, reward)
     alike = figures.squares == 0.0
     counts.ratings += 1
@@ -173,5 +183,5 @@ def count_rating(state: Any, user: int, reward: float) -> None:
     if alike:  # ratings that are all the same tell nothing of the scale
         guess_population(state)
     if state.pairs.first[user] == NOTHING:
-        state.users[counts.users] = user
+        state.users[own_users(counts)] = user
         counts.users += 1

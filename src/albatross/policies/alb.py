@@ -1,14 +1,14 @@
 """Alternating Linear Bandits, the algorithm of the paper."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from albatross.core.environment import Truth
 from albatross.core.parameters import parameter
-from albatross.core.policy import Policy
+from albatross.core.policy import Division, Policy
 from albatross.core.streams import Streams
 from albatross.kernels.alternating import (
     Ellipsoid,
@@ -22,8 +22,22 @@ from albatross.kernels.alternating import (
     suppose_ratings,
     width_of,
 )
+from albatross.kernels.dividing import leave_rebuilding, refit_items
 from albatross.kernels.linear import Matrix, Vector, packed_size
-from albatross.kernels.operations import Belief, Items, Slate, attribute, believe, implements, select, suppose, update, width
+from albatross.kernels.operations import (
+    Belief,
+    Items,
+    Slate,
+    attribute,
+    believe,
+    divide,
+    implements,
+    refit,
+    select,
+    suppose,
+    update,
+    width,
+)
 from albatross.kernels.pairs import Pairs, no_pairs
 
 
@@ -59,6 +73,13 @@ class ALB(Policy):
     >>> bool(recording.pseudo_regret[-500:].mean() < 0.5 * recording.pseudo_regret[:100].mean())
     True
     """
+
+    division: ClassVar[Division | None] = Division(
+        own=("user_factors", "pairs"),
+        sums=("item_grams", "item_moments"),
+        derived=("item_factors",),
+        population=("updates",),
+    )
 
     rank: int = parameter(5, "length of the user and item vectors (k)", at_least=1)
     ridge: float = parameter(1.0, "regularization of users and items (λ)", above=0)
@@ -167,3 +188,13 @@ def width_of_item(state: State, settings: Settings, scratch: Ellipsoid, user: in
 @implements(attribute, State)
 def parts_of_mean(state: State, settings: Settings, scratch: Ellipsoid, user: int, item: int, items: Items, parts: Vector) -> int:
     return attribute_mean(state, settings, scratch, user, item, items, parts)
+
+
+@implements(divide, State)
+def leave_drift_control(state: State) -> None:
+    leave_rebuilding(state)
+
+
+@implements(refit, State)
+def refit_to_all(state: State, settings: Settings, scratch: Ellipsoid, others: State, items: Items, random: np.random.Generator) -> None:
+    refit_items(state, settings, scratch, others, items)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from albatross.core.environment import Truth
 from albatross.core.parameters import parameter
-from albatross.core.policy import Policy
+from albatross.core.policy import Division, Policy
 from albatross.core.streams import Streams
 from albatross.kernels.alternating import (
     Ellipsoid,
@@ -25,8 +25,21 @@ from albatross.kernels.alternating import (
 )
 from albatross.kernels.catalogue import search
 from albatross.kernels.compiling import kernel
+from albatross.kernels.dividing import leave_rebuilding, refit_items
 from albatross.kernels.linear import Matrix, Vector, dot, packed_size, solve_lower, solve_upper
-from albatross.kernels.operations import Belief, Items, Slate, believe, implements, select, suppose, update, width
+from albatross.kernels.operations import (
+    Belief,
+    Items,
+    Slate,
+    believe,
+    divide,
+    implements,
+    refit,
+    select,
+    suppose,
+    update,
+    width,
+)
 from albatross.kernels.pairs import Pairs, no_pairs
 from albatross.kernels.scoring import best_position, plain_scores
 
@@ -63,6 +76,13 @@ class ALBRS(Policy):
     """
 
     counters: ClassVar[tuple[str, ...]] = ("switches",)
+
+    division: ClassVar[Division | None] = Division(
+        own=("user_factors", "pairs", "user_centers", "user_inverses", "user_growth", "switches"),
+        sums=("item_grams", "item_moments"),
+        derived=("item_factors",),
+        population=("updates",),
+    )
 
     rank: int = parameter(5, "length of the user and item vectors (k)", at_least=1)
     ridge: float = parameter(1.0, "regularization of users and items (λ)", above=0)
@@ -242,3 +262,13 @@ def count_shown(state: State, scratch: Ellipsoid, user: int, item: int) -> None:
         for b in range(image.size):
             inverse[a, b] -= image[a] * image[b] / (1.0 + gain)
     state.user_growth[user] += math.log1p(gain)
+
+
+@implements(divide, State)
+def leave_drift_control(state: State) -> None:
+    leave_rebuilding(state)
+
+
+@implements(refit, State)
+def refit_to_all(state: State, settings: Settings, scratch: Ellipsoid, others: State, items: Items, random: np.random.Generator) -> None:
+    refit_items(state, settings, scratch, others, items)

@@ -8,10 +8,11 @@ import numpy as np
 
 from albatross.core.environment import Truth
 from albatross.core.parameters import parameter
-from albatross.core.policy import Nothing, Policy
+from albatross.core.policy import Division, Nothing, Policy
 from albatross.core.streams import Streams
-from albatross.kernels.counting import Tally, any_best, count, item_mean, no_tally, shrunk_mean
-from albatross.kernels.operations import Items, Slate, implements, select, update
+from albatross.kernels.counting import Tally, any_best, count, item_mean, merge_tally, no_tally, report_tally, shrunk_mean
+from albatross.kernels.linear import Vector
+from albatross.kernels.operations import Items, Slate, implements, merge, report, select, update
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class ItemMean(Policy):
     """
 
     learns: ClassVar[Literal["users", "crowd", "nothing"]] = "crowd"
+
+    division: ClassVar[Division | None] = Division(sums=("tally.plays", "tally.totals"), population=("tally.ratings", "tally.overall"))
 
     shrunk: bool = parameter(False, "draw each item's mean towards the mean of all ratings, as one more rating would")
 
@@ -73,3 +76,13 @@ def learn_rating(
     state: State, settings: Settings, scratch: Nothing, user: int, item: int, reward: float, random: np.random.Generator
 ) -> None:
     count(state.tally, item, reward)
+
+
+@implements(report, State)
+def report_added(state: State, others: State, since: State, figures: Vector) -> int:
+    return report_tally(state.tally, since.tally, figures)
+
+
+@implements(merge, State)
+def merge_added(state: State, figures: Vector) -> None:
+    merge_tally(state.tally, figures)

@@ -8,10 +8,11 @@ import numpy as np
 
 from albatross.core.environment import Truth
 from albatross.core.parameters import parameter
-from albatross.core.policy import Nothing, Policy
+from albatross.core.policy import Division, Nothing, Policy
 from albatross.core.streams import Streams
-from albatross.kernels.counting import Tally, any_best, count, item_mean, no_tally
-from albatross.kernels.operations import Items, Slate, implements, select, update
+from albatross.kernels.counting import Tally, any_best, count, item_mean, merge_tally, no_tally, report_tally
+from albatross.kernels.linear import Vector
+from albatross.kernels.operations import Items, Slate, implements, merge, report, select, update
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class ItemUCB(Policy):
     """
 
     learns: ClassVar[Literal["users", "crowd", "nothing"]] = "crowd"
+
+    division: ClassVar[Division | None] = Division(sums=("tally.plays", "tally.totals"), population=("tally.ratings", "tally.overall"))
 
     scale: float = parameter(1.0, "multiplier of the confidence width, in units of the reward (c)", at_least=0)
 
@@ -80,3 +83,13 @@ def learn_rating(
     state: State, settings: Settings, scratch: Nothing, user: int, item: int, reward: float, random: np.random.Generator
 ) -> None:
     count(state.tally, item, reward)
+
+
+@implements(report, State)
+def report_added(state: State, others: State, since: State, figures: Vector) -> int:
+    return report_tally(state.tally, since.tally, figures)
+
+
+@implements(merge, State)
+def merge_added(state: State, figures: Vector) -> None:
+    merge_tally(state.tally, figures)

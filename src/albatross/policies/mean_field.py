@@ -2,16 +2,17 @@
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from albatross.core.environment import Truth
 from albatross.core.parameters import parameter
-from albatross.core.policy import Policy
+from albatross.core.policy import Division, Policy
 from albatross.core.streams import Streams
 from albatross.kernels.counting import any_best
+from albatross.kernels.gathering import merge_population, refit_items, report_population
 from albatross.kernels.gittins import bonus
 from albatross.kernels.lanes import LANES
 from albatross.kernels.linear import Matrix, Vector, gram_of_columns, packed_size
@@ -27,7 +28,23 @@ from albatross.kernels.mean_field import (
     refresh,
 )
 from albatross.kernels.moments import expected_mean, no_regression, row_start
-from albatross.kernels.operations import Belief, Items, Slate, attribute, believe, implements, select, suppose, update, width
+from albatross.kernels.operations import (
+    ELSEWHERE,
+    Belief,
+    Items,
+    Slate,
+    attribute,
+    believe,
+    divide,
+    implements,
+    merge,
+    refit,
+    report,
+    select,
+    suppose,
+    update,
+    width,
+)
 from albatross.kernels.pairs import NOTHING, Pairs, find_pair, no_pairs
 from albatross.kernels.population import COUNTS, FIGURES, count_rating, learn_population
 from albatross.kernels.supposing import attribute_mean, describe_item, suppose_ratings, width_of_pair
@@ -94,6 +111,23 @@ class MeanField(Policy):
     >>> bool(recording.pseudo_regret[-500:].mean() < 0.2 * recording.pseudo_regret[:100].mean())
     True
     """
+
+    division: ClassVar[Division | None] = Division(
+        own=("user_moments", "residuals", "users", "pairs"),
+        sums=("item_sums", "item_rights"),
+        derived=("item_columns", "item_moments", "items"),
+        population=(
+            "user_squares",
+            "user_spreads",
+            "item_squares",
+            "item_spreads",
+            "user_variance",
+            "item_variance",
+            "figures",
+            "counts",
+        ),
+        by_turns=(("refreshes", 0),),
+    )
 
     rank: int = parameter(5, "length of the user and item vectors (k)", at_least=1)
     top: float | None = parameter(None, "top of the rating scale; none: the largest rating seen so far")
@@ -290,3 +324,23 @@ def belief_about_user(state: State, settings: Settings, scratch: Scratch, user: 
 @implements(width, State)
 def width_of_item(state: State, settings: Settings, scratch: Scratch, user: int, item: int, more: int) -> float:
     return width_of_pair(state, settings, scratch, user, item, more)
+
+
+@implements(divide, State)
+def leave_drift_control(state: State) -> None:
+    state.counts[0].rebuilt = ELSEWHERE
+
+
+@implements(report, State)
+def report_added(state: State, others: State, since: State, figures: Vector) -> int:
+    return report_population(state, others, since, figures)
+
+
+@implements(merge, State)
+def merge_added(state: State, figures: Vector) -> None:
+    merge_population(state, figures)
+
+
+@implements(refit, State)
+def refit_to_all(state: State, settings: Settings, scratch: Scratch, others: State, items: Items, random: np.random.Generator) -> None:
+    refit_items(state, settings.refreshes, scratch.room, others, items, random)

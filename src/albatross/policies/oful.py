@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from albatross.core.environment import Truth
 from albatross.core.errors import InvalidInput
 from albatross.core.matrices import read_matrix
 from albatross.core.parameters import parameter
-from albatross.core.policy import Need, Policy
+from albatross.core.policy import Division, Need, Policy
 from albatross.core.streams import Streams
 from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import (
@@ -58,6 +58,8 @@ class OFUL(Policy):
     >>> bool(recording.pseudo_regret[-500:].mean() < 0.05)
     True
     """
+
+    division: ClassVar[Division | None] = Division(own=("item_factors", "user_grams", "user_moments"))
 
     features: str | None = parameter(None, "file (.npy) with one row of numbers per item (X); none: the true item vectors of the world")
     ridge: float = parameter(1.0, "regularization of users (λ)", above=0)

@@ -2,17 +2,18 @@
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from albatross.core.environment import Truth
 from albatross.core.parameters import parameter
-from albatross.core.policy import Policy
+from albatross.core.policy import Division, Policy
 from albatross.core.streams import Streams
-from albatross.kernels.counting import Tally, any_best, count, deviation, find_entries, no_tally, shrunk_mean
-from albatross.kernels.operations import Items, Slate, implements, select, update
+from albatross.kernels.counting import Tally, any_best, count, deviation, find_entries, merge_tally, no_tally, report_tally, shrunk_mean
+from albatross.kernels.linear import Vector
+from albatross.kernels.operations import Items, Slate, implements, merge, report, select, update
 from albatross.kernels.pairs import NOTHING, Pairs, no_pairs, remember
 
 ROUNDING = 1e-12
@@ -43,6 +44,10 @@ class PopularityMemory(Policy):
     >>> agent.select(user=0).item
     2
     """
+
+    division: ClassVar[Division | None] = Division(
+        own=("pairs",), sums=("tally.plays", "tally.totals"), population=("tally.ratings", "tally.overall", "largest")
+    )
 
     top: float | None = parameter(None, "top of the rating scale; none: the largest rating seen so far")
 
@@ -110,3 +115,17 @@ def learn_rating(
     remember(state.pairs, user, item, reward)
     count(state.tally, item, reward)
     state.largest[0] = max(state.largest[0], reward)
+
+
+@implements(report, State)
+def report_added(state: State, others: State, since: State, figures: Vector) -> int:
+    needed = report_tally(state.tally, since.tally, figures)
+    if figures.size > needed:
+        figures[needed] = state.largest[0]
+    return needed + 1
+
+
+@implements(merge, State)
+def merge_added(state: State, figures: Vector) -> None:
+    merge_tally(state.tally, figures)
+    state.largest[0] = max(state.largest[0], figures[3])

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from albatross.core.environment import Truth
-from albatross.core.policy import Nothing, Policy
+from albatross.core.policy import Division, Nothing, Policy
 from albatross.core.streams import Streams
 from albatross.kernels.operations import Items, Slate, implements, select, update
 
@@ -24,6 +24,7 @@ class Random(Policy):
     """
 
     learns: ClassVar[Literal["users", "crowd", "nothing"]] = "nothing"
+    division: ClassVar[Division | None] = Division(own=("updates",))
 
     def init(self, n_users: int, n_items: int, streams: Streams, truth: Truth | None) -> "State":
         return State(np.zeros(1, np.int64))

@@ -2,14 +2,14 @@
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from albatross.core.environment import Truth
 from albatross.core.parameters import parameter
-from albatross.core.policy import Policy
+from albatross.core.policy import Division, Policy
 from albatross.core.streams import Streams
 from albatross.kernels.counting import any_best, find_entries
 from albatross.kernels.operations import Items, Slate, implements, select, update
@@ -42,6 +42,8 @@ class UserUCB(Policy):
     >>> round(agent.select(user=0).bonus, 4)  # 0.5 √(2 log 3)
     0.7412
     """
+
+    division: ClassVar[Division | None] = Division(own=("pairs",))
 
     scale: float = parameter(1.0, "multiplier of the confidence width, in units of the reward (c)", at_least=0)
 

@@ -144,7 +144,7 @@ class Arena:
             course.policy: [result_of(trial, life.recording()) for trial, life in zip(course.trials, course.lives, strict=True)]
             for course in self.courses
         }
-        return Comparison(self.dataset, self.environment, self.horizon, self.seeds, self.courses[0].trials[0].protocol(), results)
+        return Comparison(self.dataset, self.environment, self.horizon, self.seeds, self.courses[0].trials[0].protocol(), 1, None, results)
 
 
 def run_before_eyes(arena: Arena, allow: Callable[[], float], show: Callable[[Picture], None]) -> None:

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 from albatross.core.environment import Environment
 from albatross.core.errors import InvalidInput
+from albatross.core.exchange import check_shards
 from albatross.core.plain import Player, as_policy
 from albatross.core.policy import Policy
 from albatross.studies.execution import available_cores, execute
 from albatross.studies.observer import NOBODY, Observer
 from albatross.studies.showing import label
-from albatross.studies.trials import Result, Trial
+from albatross.studies.trials import Result, Trial, run
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,9 @@ class Comparison:
     horizon: int
     seeds: Sequence[int]
     protocol: str
+    shards: int
+    exchange: int | None
+    """How many users come between two exchanges of the shards at most; none: one per four items."""
     results: dict[Policy, list[Result]]
 
 
@@ -33,18 +37,28 @@ def compare(
     seeds: Sequence[int],
     jobs: int | None = None,
     observer: Observer = NOBODY,
+    shards: int = 1,
+    exchange: int | None = None,
 ) -> Comparison:
-    """Run every policy with every seed. Without `jobs`, one process per core, or one where there is one seed."""
+    """Run every policy with every seed. Without `jobs`, one process per core, or one where there is one seed.
+
+    On several shards, trials run one after the other, and each has its shards in these processes.
+    """
     contenders = contenders_of(policies)
+    for policy in contenders:
+        check_shards(policy, shards)
     if jobs is None:
-        jobs = available_cores() if len(seeds) > 1 else 1
-    trials = [Trial(policy, environment, horizon, seed) for policy in contenders for seed in seeds]
+        jobs = available_cores() if len(seeds) > 1 or shards > 1 else 1
+    trials = [Trial(policy, environment, horizon, seed, shards=shards, exchange=exchange) for policy in contenders for seed in seeds]
     observer.warn_of_memory(trials)
     with observer.watch(horizon * len(trials)) as progress:
-        done = dict(execute(trials, jobs, progress))
+        if shards > 1:
+            done = {number: run(trial, progress, jobs) for number, trial in enumerate(trials)}
+        else:
+            done = dict(execute(trials, jobs, progress))
     ordered = iter([done[position] for position in range(len(trials))])
     results = {policy: [next(ordered) for _ in seeds] for policy in contenders}
-    return Comparison(dataset, environment, horizon, seeds, trials[0].protocol(), results)
+    return Comparison(dataset, environment, horizon, seeds, trials[0].protocol(), shards, exchange, results)
 
 
 def contenders_of(policies: Sequence[Policy | type[Policy] | Callable[..., Player]]) -> list[Policy]:

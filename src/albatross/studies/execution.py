@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from albatross.core.errors import InvalidInput
+from albatross.core.exchange import check_shards
 from albatross.core.memory import check_sizes, memory_limit
 from albatross.core.outside import pack
 from albatross.kernels.sources import is_ours
@@ -29,6 +30,7 @@ def execute(
     """
     check_engine(engine)
     for trial in trials:
+        check_shards(trial.policy, trial.shards)
         check_sizes(trial.policy, trial.environment.n_users, trial.environment.n_items, trial.horizon)
     if engine != "local" and trials:
         _check_portable(trials)
@@ -99,7 +101,7 @@ def rehearse(trials: Sequence[Trial], jobs: int = 1) -> list[float]:
     Besides, this compiles every policy's code before the trials begin, each policy in one process: otherwise every worker would
     compile it for itself.
     """
-    alike = {(trial.policy, trial.environment): trial for trial in trials}
+    alike = {(trial.policy, trial.environment, trial.shards, trial.exchange): trial for trial in trials}
     casts: dict[type, list[tuple[int, Trial]]] = {}
     for number, trial in enumerate(alike.values()):
         casts.setdefault(type(trial.policy), []).append((number, trial))
@@ -109,7 +111,7 @@ def rehearse(trials: Sequence[Trial], jobs: int = 1) -> list[float]:
     else:
         numbered = dict(pace for cast in casts.values() for pace in _paces(cast))
     paces = {kind: numbered[number] for number, kind in enumerate(alike)}
-    return [paces[trial.policy, trial.environment] * trial.horizon for trial in trials]
+    return [paces[trial.policy, trial.environment, trial.shards, trial.exchange] * trial.horizon for trial in trials]
 
 
 def _paces(cast: Sequence[tuple[int, Trial]]) -> list[tuple[int, float]]:

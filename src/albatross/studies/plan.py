@@ -9,9 +9,11 @@ from typing import Any
 
 from albatross import environments, policies
 from albatross.core.environment import Environment
-from albatross.core.errors import InvalidInput, unknown
+from albatross.core.errors import InvalidInput, check_whole, unknown
+from albatross.core.exchange import check_shards
 from albatross.core.policy import Policy
 from albatross.metrics.ndcg import NDCG
+from albatross.studies.showing import label
 from albatross.studies.trials import Trial
 
 KEYS = ("title", "horizon", "seeds", "ndcg", "datasets", "policies")
@@ -26,6 +28,14 @@ class Cell:
     """The label of the data set within the study."""
     environment: Environment
     policy: Policy
+    shards: int = 1
+    exchange: int | None = None
+    """How many users come between two exchanges of the shards at most; none: one per four items."""
+
+    @property
+    def label(self) -> str:
+        """What it is called within its data set."""
+        return label(self.policy, self.shards, self.exchange)
 
 
 @dataclass(frozen=True)
@@ -44,7 +54,10 @@ class Study:
 
     def trials_of(self, cell: Cell) -> list[Trial]:
         """One of its cells with every seed."""
-        return [Trial(cell.policy, cell.environment, self.horizon, seed, self.ndcg, cell.dataset) for seed in self.seeds]
+        return [
+            Trial(cell.policy, cell.environment, self.horizon, seed, self.ndcg, cell.dataset, cell.shards, cell.exchange)
+            for seed in self.seeds
+        ]
 
 
 def read_study(path: str | Path) -> Study:
@@ -52,8 +65,9 @@ def read_study(path: str | Path) -> Study:
 
     `datasets` is a list of names or files, or of tables with `name`, parameters and, where a name occurs twice, a `label`. Each
     `[[policies]]` has a `name` and parameters; the name may be file.py:Class, with a path that begins beside the TOML file. A
-    parameter with a list of values is one axis of a grid. `on` restricts a block to some data sets. `seeds` is a number of seeds,
-    or a list of them. `ndcg` is true, false or a table.
+    parameter with a list of values is one axis of a grid. `on` restricts a block to some data sets. `shards` is on how many shards
+    the users live, `exchange` how many of them come between two exchanges at most; both may be lists. `seeds` is a number of seeds, or a
+    list of them. `ndcg` is true, false or a table.
     """
     file = Path(path)
     try:
@@ -82,7 +96,7 @@ def parse_study(content: dict[str, Any], title: str = "", beside: Path | None = 
     cells = [cell for block in content["policies"] for cell in _cells(block, worlds, beside)]
     for number, cell in enumerate(cells):
         if cell in cells[:number]:
-            raise InvalidInput(f"{cell.policy} on {cell.dataset} is asked for twice; accepted: each once")
+            raise InvalidInput(f"{cell.label} on {cell.dataset} is asked for twice; accepted: each once")
     return Study(content.get("title", title), _horizon(content["horizon"]), _seeds(content["seeds"]), _ndcg(content), tuple(cells))
 
 
@@ -98,13 +112,19 @@ def _cells(block: Any, worlds: dict[str, Environment], beside: Path | None) -> I
     if not isinstance(block, dict) or not isinstance(block.get("name"), str):
         raise InvalidInput(f"policy {block!r}; accepted: a table with a name and parameters")
     labels = block.get("on", list(worlds))
-    for label in labels:
-        if label not in worlds:
-            raise unknown("data set in `on`", label, worlds)
+    for name in labels:
+        if name not in worlds:
+            raise unknown("data set in `on`", name, worlds)
     axes = {key: value if isinstance(value, list) else [value] for key, value in block.items() if key not in BLOCK_KEYS}
-    for label in labels:
+    for name in labels:
         for values in itertools.product(*axes.values()):
-            yield Cell(label, worlds[label], policies.create(block["name"], dict(zip(axes, values, strict=True)), beside))
+            parameters = dict(zip(axes, values, strict=True))
+            shards, exchange = parameters.pop("shards", 1), parameters.pop("exchange", None)
+            policy = policies.create(block["name"], parameters, beside)
+            check_shards(policy, shards)
+            if exchange is not None:
+                check_whole("exchange", exchange, 1)
+            yield Cell(name, worlds[name], policy, shards, exchange if shards > 1 else None)
 
 
 def _horizon(value: Any) -> int:

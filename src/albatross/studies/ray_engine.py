@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -53,4 +54,4 @@ def _start(ray: Any, address: str | None) -> None:
 
 
 def _run_numbered(position: int, trial: Trial, environment: Any) -> tuple[int, Result]:
-    return position, run(Trial(trial.policy, environment, trial.horizon, trial.seed, trial.ndcg, trial.dataset))
+    return position, run(replace(trial, environment=environment))

@@ -14,11 +14,13 @@ NOTHING = "–"
 """Stands where there is no number."""
 
 
-def label(policy: Policy) -> str:
-    """The name of a policy and what about it is not as usual: `alb ridge=0.01`."""
+def label(policy: Policy, shards: int = 1, exchange: int | None = None) -> str:
+    """The name of a policy and what about it is not as usual: `alb ridge=0.01`, or `alb ridge=0.01, 4 shards, exchange=50`."""
     values = policy.parameters()
     unusual = [field.name for field in fields(policy) if field.default is MISSING or values[field.name] != field.default]
-    return " ".join([policy.policy_name(), *(f"{name}={show_value(values[name])}" for name in unusual)])
+    words = " ".join([policy.policy_name(), *(f"{name}={show_value(values[name])}" for name in unusual)])
+    interval = "" if exchange is None else f", exchange={exchange}"
+    return words if shards == 1 else f"{words}, {shards} shards{interval}"
 
 
 def show_needs(policy: Policy) -> str:

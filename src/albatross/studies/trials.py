@@ -14,7 +14,7 @@ from albatross.core.outside import digest_of
 from albatross.core.policy import Policy
 from albatross.core.recording import Recording
 from albatross.metrics.ndcg import NDCG
-from albatross.simulation.trial import simulate
+from albatross.simulation.shards import simulate_shards
 
 N_CHECKPOINTS = 100
 """How many points of a curve are kept: enough for any figure, few enough for thousands of trials."""
@@ -32,6 +32,10 @@ class Trial:
     """How to measure rankings; none: they are not measured."""
     dataset: str = ""
     """What the environment is called where the trial was asked for."""
+    shards: int = 1
+    """On how many shards the users live."""
+    exchange: int | None = None
+    """How many users come between two exchanges of the shards at most; none: one per four items."""
 
     def recipe(self) -> dict[str, Any]:
         """All that the result depends on, as plain values; of a policy from outside also the digest of its source."""
@@ -44,12 +48,14 @@ class Trial:
             "horizon": self.horizon,
             "seed": self.seed,
             "ndcg": None if self.ndcg is None else self.ndcg.parameters(),
+            **({} if self.shards == 1 else {"shards": self.shards, "exchange": self.exchange}),
             **({} if source is None else {"source": source}),
         }
 
     def footprint(self) -> int:
         """About how many bytes of memory the policy takes in the end."""
-        return footprint(self.policy, self.environment.n_users, self.environment.n_items, self.horizon)
+        n_users = -(-self.environment.n_users // self.shards)
+        return self.shards * footprint(self.policy, n_users, self.environment.n_items, -(-self.horizon // self.shards))
 
     def protocol(self) -> str:
         """Whether a user may be shown an item again, and what is kept apart, in words: others measure the one or the other in silence."""
@@ -83,9 +89,12 @@ class Result:
         return float(np.interp(step, self.checkpoints, self.regret))
 
 
-def run(trial: Trial, progress: Callable[[int], None] | None = None) -> Result:
-    """Run a trial here and now. `progress` is called with the number of steps done since the last call."""
-    return result_of(trial, simulate(trial.policy, trial.environment, trial.horizon, trial.seed, trial.ndcg, progress))
+def run(trial: Trial, progress: Callable[[int], None] | None = None, jobs: int = 1) -> Result:
+    """Run a trial here and now, its shards in so many processes. `progress` is called with the number of steps done since the last call."""
+    recording = simulate_shards(
+        trial.policy, trial.environment, trial.horizon, trial.seed, trial.shards, trial.exchange, trial.ndcg, progress, jobs
+    )
+    return result_of(trial, recording)
 
 
 def result_of(trial: Trial, recording: Recording) -> Result:

@@ -21,6 +21,8 @@ def headline(comparison: Comparison) -> str:
     numbers = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]}–{seeds[-1]}"
     sizes = f"{environment.n_users:,} users, {environment.n_items:,} items"
     note = interval_note(len(seeds))
+    if comparison.shards > 1:
+        sizes += f" on {comparison.shards} shards"
     return f"{comparison.dataset}: {sizes}; {comparison.horizon:,} steps {comparison.protocol}, {numbers}" + (f"\n({note})" if note else "")
 
 
@@ -47,6 +49,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
         "dataset_parameters": comparison.environment.parameters(),
         "protocol": comparison.protocol,
         "horizon": comparison.horizon,
+        **({} if comparison.shards == 1 else {"shards": comparison.shards, "exchange": comparison.exchange}),
         "policies": [
             {
                 "name": policy.policy_name(),

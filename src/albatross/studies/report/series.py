@@ -71,7 +71,7 @@ def study_charts(planned: Study, journal: Journal) -> list[Chart]:
     """The regret of each policy in the finished part of a study, a chart per data set."""
     finished = _finished(planned, journal)
     return [
-        chart_of(dataset, {label(cell.policy): results for cell, results in finished.items() if cell.dataset == dataset})
+        chart_of(dataset, {cell.label: results for cell, results in finished.items() if cell.dataset == dataset})
         for dataset in dict.fromkeys(cell.dataset for cell in finished)
     ]
 

@@ -15,7 +15,6 @@ from albatross.studies.showing import (
     NOTHING,
     interval_heading,
     interval_note,
-    label,
     show_estimate,
     show_interval,
     show_mean,
@@ -68,7 +67,7 @@ def compare_policies(planned: Study, journal: Journal, policy: str, at: Sequence
             raise InvalidInput(f"at is {step}; accepted: steps from 1 to the horizon, {planned.horizon:,}")
     blocks: dict[str, list[list[str]]] = {}
     for dataset in dict.fromkeys(cell.dataset for cell in planned.cells):
-        present = {label(cell.policy): cell for cell in planned.cells if cell.dataset == dataset}
+        present = {cell.label: cell for cell in planned.cells if cell.dataset == dataset}
         told = set(present[policy].policy.needs) if policy in present else set()
         peers = {name: cell for name, cell in present.items() if told.issuperset(cell.policy.needs)}
         everybody = {name: _by_seed(planned, cell, journal) for name, cell in peers.items()}
@@ -90,7 +89,7 @@ def _noted(planned: Study) -> str:
 
 def _line(planned: Study, cell: Cell, journal: Journal) -> list[str]:
     results = list(journal.finished(planned.trials_of(cell)).values())
-    begun = [label(cell.policy), f"{len(results)}/{len(planned.seeds)}"]
+    begun = [cell.label, f"{len(results)}/{len(planned.seeds)}"]
     if not results:
         return [*begun, *[NOTHING] * (4 if planned.ndcg else 3)]
     regret = mean_over_seeds([result.regret[-1] for result in results], stream(0, "bootstrap"))

@@ -1,0 +1,275 @@
+"""One shard of several: what it tells the others, and what it takes in from them.
+
+Users live on one shard each. What is known of items is sums over users, so the sums of a shard are its *own part* and what it has heard of
+the others. Every so often each shard says what its own users have added (`take`). These payloads, in the order of the shards, are a
+*version*, and every shard folds it (`fold`). `take` changes nothing, and `fold` depends on the state and on the version alone: a shard that
+has its own ratings, the versions and their places among the ratings can be replayed by itself, bit for bit.
+"""
+
+import io
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from albatross.core.agent import Agent
+from albatross.core.errors import InvalidInput, check_whole
+from albatross.core.policy import Division, Policy
+from albatross.core.state import copied_into
+from albatross.kernels.compiling import program
+from albatross.kernels.operations import Items, divide, merge, offers, refit, report
+from albatross.kernels.pairs import Pairs, no_pairs
+from albatross.kernels.rows import add_rows, note_moved
+
+ROUNDING = 2.0**-50
+"""A sum that has moved by less than this part of itself has not moved: a version brings what was sent up to it but for rounding."""
+
+USUAL_FIGURES = 64
+"""Room for a report when its length is not known yet."""
+
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+"""Of the digest of a row: odd, with bits all over."""
+
+
+PART_OF_AN_UPDATE = 4
+"""Shards exchange after one rating per so many items at the latest: a quarter of an update per item costs little."""
+
+GROWTH = 64
+"""They exchange whenever ratings have grown by this part. At the start a few ratings are much of what is known."""
+
+
+def exchange_interval(ratings: int, most: int) -> int:
+    """After how many more ratings of all shards together to exchange, where there were so many; never after more than `most`.
+
+    >>> exchange_interval(0, 50), exchange_interval(640, 50), exchange_interval(25_000, 50)
+    (1, 10, 50)
+    """
+    return max(1, min(most, ratings // GROWTH))
+
+
+class Payload(NamedTuple):
+    """What the users of one shard have added: plain arrays, for touched items only."""
+
+    items: NDArray[np.int32]
+    """Items whose sums have changed or that were fitted anew, ascending."""
+    digests: NDArray[np.uint64]
+    """Per such item: a digest of what is derived for it, if it was fitted anew; otherwise zero."""
+    figures: NDArray[np.float64]
+    """What the policy reports of the population."""
+    sums: tuple[NDArray[Any], ...]
+    """Per array of sums: what was added, one row per such item."""
+
+    def to_bytes(self) -> bytes:
+        """As NumPy writes arrays, one behind the other. The same payload gives the same bytes."""
+        file = io.BytesIO()
+        for array in (self.items, self.digests, self.figures, *self.sums):
+            np.lib.format.write_array(file, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False)
+        return file.getvalue()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> "Payload":
+        """What `to_bytes` wrote."""
+        file = io.BytesIO(content)
+        arrays = []
+        try:
+            while file.tell() < len(content):
+                arrays.append(np.lib.format.read_array(file, allow_pickle=False))
+            items, digests, figures, *sums = arrays
+        except (ValueError, EOFError) as error:
+            raise InvalidInput(f"{len(content)} bytes are no payload of an exchange: {error}") from error
+        return cls(items, digests, figures, tuple(sums))
+
+
+class Memory(NamedTuple):
+    """What an exchange remembers besides the state of its agent. To be saved with it."""
+
+    others: Any
+    """A state with sums and population figures alone: those of all other shards."""
+    sent: Any
+    """The same of all shards, as they stood when this one was last heard of, and with what was heard of others since."""
+    digests: NDArray[np.uint64]
+    """Per item: a digest of what was derived for it when others last heard of it."""
+
+
+def check_shards(policy: Policy, shards: int) -> None:
+    """Refuse a policy that cannot live on so many shards.
+
+    >>> from albatross.policies.pts import PTS
+    >>> check_shards(PTS(), 2)
+    Traceback (most recent call last):
+    albatross.kernels.errors.InvalidInput: policy 'pts' runs on one shard, because it does not say how its state divides; given: 2 shards
+    """
+    check_whole("shards", shards, 1)
+    if shards > 1 and policy.division is None:
+        raise InvalidInput(
+            f"policy {policy.policy_name()!r} runs on one shard, because it does not say how its state divides; given: {shards} shards"
+        )
+
+
+def report_figures(state: Any, others: Any, since: Any, figures: NDArray[np.float64]) -> int:
+    return report(state, others, since, figures)
+
+
+def merge_figures(state: Any, reports: NDArray[np.float64]) -> None:
+    for row in range(reports.shape[0]):
+        merge(state, reports[row])
+
+
+def refit_items(state: Any, settings: Any, scratch: Any, others: Any, items: Items, random: np.random.Generator) -> None:
+    refit(state, settings, scratch, others, items, random)
+
+
+class Exchange:
+    """An agent that has learned nothing yet as number `shard` of `shards`. Users are numbered by the shard, items are the same on all.
+
+    All shards have the same policy and the same seed. On one shard an exchange changes nothing, ever.
+
+    >>> from albatross.policies.alb import ALB
+    >>> shards = [Exchange(Agent(ALB(rank=2), n_users=3, n_items=4), shard, shards=2) for shard in range(2)]
+    >>> shards[0].agent.update(user=1, item=2, reward=4.0)
+    >>> version = [shard.take() for shard in shards]
+    >>> for shard in shards:
+    ...     shard.fold(version)
+    >>> version[0].items.tolist(), bool(np.allclose(*(shard.agent.state.item_factors for shard in shards)))
+    ([2], True)
+    """
+
+    def __init__(self, agent: Agent, shard: int, shards: int) -> None:
+        check_shards(agent.policy, shards)
+        if type(shard) is not int or not 0 <= shard < shards:
+            raise InvalidInput(f"shard is {shard!r}; accepted: a whole number from 0 to {shards - 1}")
+        self.agent = agent
+        self.shard, self.shards = shard, shards
+        self.division: Division = agent.policy.division or Division()
+        self._several = shards > 1
+        kept = (*self.division.sums, *self.division.population) if self._several else ()
+        self.memory = Memory(hollow(agent.state, kept), hollow(agent.state, kept), self._digests(agent.state))
+        if self._several and offers(agent.state, divide):
+            divide(agent.state)
+
+    def take(self) -> Payload:
+        """What own users have added since this shard was last heard of. Changes nothing: taken twice, it is the same."""
+        if not self._several:
+            return Payload(np.empty(0, np.int32), np.empty(0, np.uint64), np.empty(0), ())
+        self._grow()
+        digests = self._digests(self.agent.state)
+        refitted = digests != self.memory.digests
+        touched = refitted.copy()
+        pairs = [(part(self.agent.state, name), part(self.memory.sent, name)) for name in self.division.sums]
+        for now, before in pairs:
+            rounding = ROUNDING if now.dtype.kind == "f" else 0.0
+            program(note_moved)(_rows(now), _rows(before), rounding, touched)
+        items = np.flatnonzero(touched)
+        sums = tuple(now[items] - before[items] for now, before in pairs)
+        return Payload(items.astype(np.int32), np.where(refitted, digests, np.uint64(0))[items], self._report(), sums)
+
+    def fold(self, version: Sequence[Payload]) -> None:
+        """Take in what all shards have added, in their order: item vectors are fitted to it at once.
+
+        The own payload is part of the version. What own users have added since it was taken stays, and is part of the next.
+        """
+        if len(version) != self.shards:
+            raise InvalidInput(f"a version of {len(version)} payloads; accepted: {self.shards}, one per shard")
+        if not self._several:
+            return
+        self._grow()
+        self._check(version)
+        own = version[self.shard]
+        heard = [payload for number, payload in enumerate(version) if number != self.shard]
+        state, memory = self.agent.state, self.memory
+        for target, payloads in ((state, heard), (memory.others, heard), (memory.sent, version)):
+            items = np.concatenate([payload.items for payload in payloads])
+            for number, name in enumerate(self.division.sums):
+                added = np.concatenate([payload.sums[number] for payload in payloads])
+                program(add_rows)(_rows(part(target, name)), items, _rows(added))
+            self._merge(target, payloads)
+        fitted = own.digests > 0
+        memory.digests[own.items[fitted]] = own.digests[fitted]
+        if offers(state, refit):
+            waiting = self._digests(state) != memory.digests
+            items = np.unique(np.concatenate([payload.items[payload.digests > 0] for payload in heard]))
+            self._enter(refit_items)(state, self.agent.settings, self.agent.scratch, memory.others, items, self.agent.learning)
+            memory.digests[~waiting] = self._digests(state)[~waiting]
+
+    def _enter(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        return program(function, type(self.agent.state))
+
+    def _report(self) -> NDArray[np.float64]:
+        state, room = self.agent.state, USUAL_FIGURES
+        if not offers(state, report):
+            return np.empty(0)
+        while True:
+            figures = np.zeros(room)
+            needed = self._enter(report_figures)(state, self.memory.others, self.memory.sent, figures)
+            if needed <= room:
+                return figures[:needed]
+            room = needed
+
+    def _merge(self, target: Any, payloads: Sequence[Payload]) -> None:
+        if offers(target, merge):
+            self._enter(merge_figures)(target, np.array([payload.figures for payload in payloads]))
+
+    def _digests(self, state: Any) -> NDArray[np.uint64]:
+        """Per item a digest of what is derived for it, never zero; two fits that agree bit for bit have the same."""
+        if not self._several or not self.division.derived:
+            n_items = self.agent.n_items if self._several else 0
+            return np.ones(n_items, np.uint64)
+        rows = part(state, self.division.derived[0])
+        digests = np.zeros(len(rows), np.uint64)
+        for column in rows.view(np.uint64).T:
+            digests ^= column
+            digests *= MULTIPLIER
+            digests ^= digests >> np.uint64(32)
+        return digests | np.uint64(1)
+
+    def _grow(self) -> None:
+        """Make room for items that the agent was given since."""
+        others, sent, digests = self.memory
+        if len(digests) < self.agent.n_items:
+            kept = (*self.division.sums, *self.division.population)
+            blank = self.agent.blank_state(self.agent.n_users, self.agent.n_items)
+            larger = self._digests(blank)
+            larger[: len(digests)] = digests
+            self.memory = Memory(copied_into(hollow(blank, kept), others), copied_into(hollow(blank, kept), sent), larger)
+
+    def _check(self, version: Sequence[Payload]) -> None:
+        """Refuse what would be folded wrongly."""
+        arrays = [part(self.agent.state, name) for name in self.division.sums]
+        expected = [(array.dtype, array.shape[1:]) for array in arrays]
+        for payload in version:
+            given = [(array.dtype, array.shape[1:]) for array in payload.sums]
+            lengths = {len(payload.items), len(payload.digests), *map(len, payload.sums)}
+            if given != expected or len(lengths) > 1:
+                raise InvalidInput(f"a payload with sums of {given} and {sorted(lengths)} rows; accepted: {expected}, all of one length")
+            if len(payload.figures) != len(version[0].figures):
+                raise InvalidInput("reports of different lengths in one version; accepted: those of one policy")
+            first, last = (int(payload.items[0]), int(payload.items[-1])) if payload.items.size else (0, 0)
+            if not 0 <= first <= last < self.agent.n_items:
+                raise InvalidInput(f"a payload for items {first} to {last}; accepted: 0 to {self.agent.n_items - 1}, as the agent has")
+
+
+def part(state: Any, name: str) -> NDArray[Any]:
+    """An array of a state by its dotted name."""
+    for word in name.split("."):
+        state = getattr(state, word)
+    return state  # type: ignore[no-any-return]
+
+
+def _rows(array: NDArray[Any]) -> NDArray[Any]:
+    """One row per item, also where an item has one number."""
+    return array.reshape(len(array), math.prod(array.shape[1:]))
+
+
+def hollow(state: Any, kept: Sequence[str], prefix: str = "") -> Any:
+    """A state of the same type that has copies of the kept arrays, and nothing in place of all others."""
+    if isinstance(state, Pairs):
+        return no_pairs(0)
+    fields = {}
+    for name, value in zip(state._fields, state, strict=True):
+        if isinstance(value, tuple):
+            fields[name] = hollow(value, kept, f"{prefix}{name}.")
+        else:
+            fields[name] = value.copy(order="K") if prefix + name in kept else np.empty((0,) * value.ndim, value.dtype)
+    return type(state)(**fields)

@@ -1,0 +1,285 @@
+"""A trial whose users live on several shards, in one process or in several: each is an agent of its own, and they exchange what they know.
+
+Everybody arrives when they would on one machine, is offered the same and has the same moods. User u lives on shard u mod shards. The shards
+exchange after fixed numbers of arrivals, all together, so a trial is a function of its recipe and its seed, in however many
+processes it runs.
+"""
+
+import hashlib
+import multiprocessing
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from albatross.core.agent import Agent
+from albatross.core.environment import Environment, World
+from albatross.core.errors import InvalidInput, check_whole
+from albatross.core.exchange import PART_OF_AN_UPDATE, Exchange, Payload, check_shards, exchange_interval
+from albatross.core.plain import as_policy
+from albatross.core.policy import Policy
+from albatross.core.recording import Recording
+from albatross.core.state import reserve
+from albatross.core.streams import stream
+from albatross.environments.telling import told
+from albatross.kernels.compiling import program
+from albatross.kernels.operations import Slate, select, update
+from albatross.metrics.ndcg import NDCG, Ruler
+from albatross.simulation.public import Public, Record, answer, meet
+from albatross.simulation.trial import simulate
+
+
+def live_here(
+    state: Any,
+    settings: Any,
+    scratch: Any,
+    world: World,
+    slate: Slate,
+    users: NDArray[np.int32],
+    numbers: NDArray[np.int32],
+    began: int,
+    draws: NDArray[np.float64],
+    record: Record,
+    ruler: Ruler,
+    offering: np.random.Generator,
+    exploring: np.random.Generator,
+    learning: np.random.Generator,
+) -> None:
+    """As `live`, for the users of one shard: others arrive, too, and have no number here."""
+    for step in range(began, began + draws.size):
+        user = users[step]
+        start, stop = meet(world, user, offering)
+        if numbers[user] >= 0:
+            candidates = world.items[start:stop]
+            position, _ = select(state, settings, scratch, numbers[user], candidates, slate, exploring)
+            answer(world, user, candidates, position, slate, draws[step - began], ruler, record, step)
+        heard = step - world.delay
+        if heard >= 0 and numbers[users[heard]] >= 0:
+            update(state, settings, scratch, numbers[users[heard]], record.items[heard], record.rewards[heard], learning)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All that a trial on shards depends on."""
+
+    policy: Policy
+    environment: Environment
+    horizon: int
+    seed: int
+    ndcg: NDCG | None
+    shards: int
+    exchange: int
+    """So many users come between two exchanges at most."""
+
+
+class Lived(NamedTuple):
+    """What one shard came to."""
+
+    shard: int
+    record: Record
+    """Of its own steps alone."""
+    seconds: float
+    counters: dict[str, int]
+    state_id: str
+
+
+class Shard:
+    """One shard of a trial, with a public of its own, in which only its own users are answered."""
+
+    def __init__(self, recipe: Recipe, shard: int) -> None:
+        environment, seed = recipe.environment, recipe.seed
+        self.recipe, self.shard = recipe, shard
+        self.public = Public(environment, recipe.horizon, seed, recipe.ndcg)
+        self.numbers = np.full(environment.n_users, -1, np.int32)
+        residents = self.numbers[shard :: recipe.shards]
+        residents[:] = np.arange(residents.size)
+        truth = told(recipe.policy, environment, seed, self.public.world)
+        agent = Agent(recipe.policy, max(residents.size, 1), environment.n_items, seed, truth)
+        if shard > 0:  # otherwise all would begin with the same guesses
+            agent.exploring = stream(seed, f"exploring on shard {shard}")
+        self.exchange = Exchange(agent, shard, recipe.shards)
+        self.slate = agent.slate._replace(whole=recipe.ndcg is not None)
+        self.seconds = 0.0
+        self._run(0, np.empty(0))  # nothing happens but that the code is compiled or loaded
+
+    def live(self, start: int, stop: int) -> None:
+        """The steps of own users, from one to another."""
+        agent = self.exchange.agent
+        agent.state = reserve(agent.state, stop - start)
+        draws = self.public.draws(stop - start)
+        began = time.thread_time()
+        self._run(start, draws)
+        self.seconds += time.thread_time() - began
+
+    def fold(self, version: Sequence[Payload]) -> None:
+        """Take in what all shards have added."""
+        began = time.thread_time()
+        self.exchange.fold(version)
+        self.seconds += time.thread_time() - began
+
+    def lived(self) -> Lived:
+        agent, public = self.exchange.agent, self.public
+        own = self.numbers[public.users] >= 0
+        parts: list[Any] = [array[own] if array.size else array for array in public.record]
+        counters = {name: int(getattr(agent.state, name)[0]) for name in self.recipe.policy.counters}
+        return Lived(self.shard, Record(*parts), self.seconds, counters, agent.state_id)
+
+    def _run(self, start: int, draws: NDArray[np.float64]) -> None:
+        agent, public = self.exchange.agent, self.public
+        entry = program(live_here, type(agent.state))
+        before = (agent.state, agent.settings, agent.scratch, public.world, self.slate, public.users, self.numbers)
+        entry(*before, start, draws, public.record, public.ruler, public.offering, agent.exploring, agent.learning)
+
+
+def simulate_shards(
+    policy: Policy,
+    environment: Environment,
+    horizon: int = 25_000,
+    seed: int = 0,
+    shards: int = 2,
+    exchange: int | None = None,
+    ndcg: NDCG | None = None,
+    progress: Callable[[int], None] | None = None,
+    jobs: int = 1,
+) -> Recording:
+    """What `simulate` does, with the users on so many shards, in so many processes.
+
+    Shards exchange whenever arrivals have grown by a 64th, and at the latest after `exchange` of them, all users together; if that is
+    not given, after one per four items. One shard is `simulate`.
+
+    >>> from albatross.environments.synthetic import Gaussian
+    >>> from albatross.policies.item_mean import ItemMean
+    >>> world = Gaussian(n_users=6, n_items=5, rank=2)
+    >>> simulate_shards(ItemMean(), world, horizon=100, shards=3).regret.shape
+    (100,)
+    """
+    check_whole("horizon", horizon, 1)
+    check_whole("seed", seed, 0)
+    check_whole("jobs", jobs, 1)
+    interval = max(environment.n_items // PART_OF_AN_UPDATE, 1) if exchange is None else exchange
+    check_whole("exchange", interval, 1)
+    given = as_policy(policy)
+    check_shards(given, shards)
+    if shards == 1:
+        return simulate(policy, environment, horizon, seed, ndcg, progress)
+    recipe = Recipe(given, environment, horizon, seed, ndcg, shards, interval)
+    ends = list(_ends(horizon, interval))
+    lived = list(_here(recipe, ends, progress) if jobs == 1 else _in_processes(recipe, ends, min(jobs, shards), progress))
+    return _gathered(recipe, lived)
+
+
+def _ends(horizon: int, most: int) -> Iterator[int]:
+    """After how many arrivals the shards exchange."""
+    step = 0
+    while step < horizon:
+        step = min(step + exchange_interval(step, most), horizon)
+        yield step
+
+
+def _here(recipe: Recipe, ends: Sequence[int], progress: Callable[[int], None] | None) -> Iterator[Lived]:
+    residents = [Shard(recipe, shard) for shard in range(recipe.shards)]
+    start = 0
+    for stop in ends:
+        for shard in residents:
+            shard.live(start, stop)
+        version = [shard.exchange.take() for shard in residents]
+        for shard in residents:
+            shard.fold(version)
+        if progress is not None:
+            progress(stop - start)
+        start = stop
+    for shard in residents:
+        yield shard.lived()
+
+
+def _in_processes(recipe: Recipe, ends: Sequence[int], jobs: int, progress: Callable[[int], None] | None) -> Iterator[Lived]:
+    """Workers do the work; here payloads are passed on."""
+    hosts = [range(number, recipe.shards, jobs) for number in range(jobs)]
+    with _workers(recipe, ends, hosts) as workers:
+        start = 0
+        for stop in ends:
+            payloads: dict[int, bytes] = {}
+            for worker, shards in zip(workers, hosts, strict=True):
+                for shard in shards:
+                    payloads[shard] = _said(worker)
+            for worker in workers:
+                for shard in range(recipe.shards):
+                    worker.send(payloads[shard])
+            if progress is not None:
+                progress(stop - start)
+            start = stop
+        for worker, shards in zip(workers, hosts, strict=True):
+            for _ in shards:
+                yield _said(worker)
+
+
+@contextmanager
+def _workers(recipe: Recipe, ends: Sequence[int], hosts: Sequence[range]) -> Iterator[list[Connection]]:
+    context = multiprocessing.get_context("spawn")
+    pipes = [context.Pipe() for _ in hosts]
+    processes = [
+        context.Process(target=_host, args=(theirs, recipe, ends, shards), daemon=True)
+        for (_, theirs), shards in zip(pipes, hosts, strict=True)
+    ]
+    try:
+        for process, (_, theirs) in zip(processes, pipes, strict=True):
+            process.start()
+            theirs.close()  # so that the end of the process is heard of
+        yield [ours for ours, _ in pipes]
+    finally:
+        for process in processes:
+            if process.pid is not None:
+                process.terminate()
+                process.join()
+
+
+def _host(parent: Connection, recipe: Recipe, ends: Sequence[int], shards: Sequence[int]) -> None:
+    """In a process of its own: some shards of a trial."""
+    try:
+        residents = [Shard(recipe, shard) for shard in shards]
+        start = 0
+        for stop in ends:
+            for shard in residents:
+                shard.live(start, stop)
+                parent.send(shard.exchange.take().to_bytes())
+            version = [Payload.from_bytes(parent.recv()) for _ in range(recipe.shards)]
+            for shard in residents:
+                shard.fold(version)
+            start = stop
+        for shard in residents:
+            parent.send(shard.lived())
+    except (EOFError, KeyboardInterrupt):  # nobody listens any more
+        pass
+    except Exception as error:  # whatever it is, the parent says it
+        parent.send(InvalidInput(f"shards {list(shards)}: {type(error).__name__}: {error}"))
+
+
+def _said(worker: Connection) -> Any:
+    try:
+        message = worker.recv()
+    except EOFError:
+        raise InvalidInput("a process with some of the shards has ended; accepted: fewer jobs, if memory is short") from None
+    if isinstance(message, Exception):
+        raise message
+    return message
+
+
+def _gathered(recipe: Recipe, lived: Sequence[Lived]) -> Recording:
+    """The recordings of all shards as one."""
+    public = Public(recipe.environment, recipe.horizon, recipe.seed, recipe.ndcg)
+    ordered = sorted(lived, key=lambda each: each.shard)
+    for each in ordered:
+        own = public.users % recipe.shards == each.shard
+        for name in Record._fields:
+            whole = getattr(public.record, name)
+            if whole.size:
+                whole[own] = getattr(each.record, name)
+    counters = {name: sum(each.counters[name] for each in ordered) for name in recipe.policy.counters}
+    state_id = hashlib.blake2b(" ".join(each.state_id for each in ordered).encode(), digest_size=16).hexdigest()
+    seconds = sum(each.seconds for each in ordered)
+    return Recording(recipe.policy, recipe.environment.name, recipe.seed, public.users, *public.record, seconds, counters, state_id)

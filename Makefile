@@ -36,8 +36,9 @@ bench-all: $(READY)  ## the same over all ranks and sizes, and every policy; up 
 bench-service: $(READY)  ## recommendations and durable feedbacks a second, and where the time goes; on a machine that does nothing else
 	$(BIN)/python -m benchmarks.service
 
-chaos: $(READY)  ## what the tests of the service do, in full: 2,000 kills, 10,000 hostile bodies, 10,000 damaged snapshots
+chaos: $(READY)  ## what the tests of the service do, in full: 2,000 kills, 500 with PostgreSQL, 10,000 hostile bodies, 10,000 damaged snapshots
 	PYTHONPATH=tests:. $(BIN)/python -m faults.chaos 2000
+	PYTHONPATH=tests:. $(BIN)/python -m faults.chaos 500 postgres
 	PYTHONPATH=tests:. $(BIN)/python -m faults.hostile 10000
 	PYTHONPATH=tests:. $(BIN)/python -m faults.damage 10000 100000
 

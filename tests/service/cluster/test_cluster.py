@@ -1,9 +1,11 @@
 """A cluster of one shard and two fronts, on Ray and PostgreSQL: processes are killed, and no request fails."""
 
+import contextlib
 import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -12,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from places import Place
 
@@ -123,3 +126,25 @@ def test_killed_processes_are_replaced_and_no_request_fails(
     with Recommender(home_of(address, tmp_path / "snapshots" / "0")) as shop:
         assert shop.version().ratings == 40
         assert [answer["seq"] for _, answer in answers] == list(range(3, 43))
+
+
+@pytest.mark.xdist_group("ray")
+def test_what_cannot_be_served_is_said(databases: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A damaged log, and a port that is taken: the cluster ends with a sentence, and leaves nothing running."""
+    address = databases.address("shop")
+    assert main(["cluster", "init", address, "--scale", "1..5", "--policy", "item-mean"]) == 0
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert _start(address, tmp_path, taken.getsockname()[1]) == (2, "a front cannot serve")
+    with contextlib.closing(psycopg.connect(address, autocommit=True)) as outside:
+        outside.execute("UPDATE albatross.log SET body = set_byte(body, 20, 1)")
+    assert _start(address, tmp_path, 0) == (2, "is damaged at event 1")
+    assert status(address, capsys)["fronts"] == []
+
+
+def _start(address: str, tmp_path: Path, port: int) -> tuple[int, str]:
+    """The exit code, and which of the expected sentences was said."""
+    program = "import sys, albatross.cli; sys.exit(albatross.cli.main())"
+    words = ["cluster", "start", address, "--fronts", "1", "--port", str(port), "--snapshots", str(tmp_path / "snapshots")]
+    done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=False)
+    said = next((words for words in ("is damaged at event 1", "a front cannot serve") if words in done.stderr), done.stderr)
+    return done.returncode, said

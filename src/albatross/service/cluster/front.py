@@ -6,7 +6,6 @@ import signal
 import socket
 import sys
 import threading
-from pathlib import Path
 from typing import Any
 
 from albatross.service.api.errors import NotReady
@@ -81,7 +80,3 @@ def free_port(host: str) -> tuple[socket.socket, int]:
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     held.bind((host, 0))
     return held, int(held.getsockname()[1])
-
-
-def snapshots_text(snapshots: Path | None) -> str | None:
-    return None if snapshots is None else str(snapshots.absolute())

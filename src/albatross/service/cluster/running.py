@@ -12,7 +12,7 @@ from typing import Any
 import structlog
 
 from albatross.core.errors import InvalidInput
-from albatross.service.cluster.front import Front, free_port, snapshots_text
+from albatross.service.cluster.front import Front, free_port
 from albatross.service.cluster.processes import Presence, present, tell_to_stop
 from albatross.service.cluster.shard import Shard
 from albatross.service.engine.engine import try_out
@@ -21,7 +21,7 @@ from albatross.service.http.keys import Keys
 from albatross.service.http.process import Address
 from albatross.service.storage.events import encode
 from albatross.service.storage.postgres.home import PostgresHome
-from albatross.service.storage.postgres.session import connect, name_of, shards_of, understood
+from albatross.service.storage.postgres.session import NotNow, connect, name_of, shards_of, understood
 from albatross.service.storage.store import Row
 
 CALLS = 64
@@ -62,8 +62,9 @@ def run(address: str, listen: Address, fronts: int, ray_address: str | None, sna
     _begin(ray, ray_address)
     presence = Presence(address, "supervisor", url, stopping.set)
     try:
+        folder = None if snapshots is None else str(snapshots.absolute())
         kept: dict[str, Any] = {"max_restarts": -1, "max_task_retries": 0, "num_cpus": 0}
-        shard: Any = ray.remote(Shard).options(**kept, max_concurrency=CALLS).remote(address, 0, snapshots_text(snapshots))
+        shard: Any = ray.remote(Shard).options(**kept, max_concurrency=CALLS).remote(address, 0, folder)
         faces: list[Any] = [ray.remote(Front).options(**kept).remote() for _ in range(fronts)]
         told = (address, shard, listen, queue, url)
         running = {face.run.remote(*told): face for face in faces}
@@ -71,7 +72,8 @@ def run(address: str, listen: Address, fronts: int, ray_address: str | None, sna
         log.info("started", url=url, shards=1, fronts=fronts)
         while not stopping.wait(0.5):
             ended, _ = ray.wait(list(running), num_returns=len(running), timeout=0)
-            for call in ended:  # it was killed: Ray has started it again, and it is told again what to do
+            for call in ended:
+                _check_front(ray, call)
                 face = running.pop(call)
                 running[face.run.remote(*told)] = face
             if ray.wait([looking], timeout=0)[0]:
@@ -90,6 +92,17 @@ def run(address: str, listen: Address, fronts: int, ray_address: str | None, sna
         if held is not None:
             held.close()
     log.info("stopped")
+
+
+def _check_front(ray: Any, call: Any) -> None:
+    """Refuse to go on where a front cannot serve at all; one that was killed, or told to end, is told again what to do."""
+    try:
+        ray.get(call)
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, InvalidInput | OSError) and not isinstance(error.cause, NotNow):
+            raise InvalidInput(f"a front cannot serve: {error.cause}") from None
+    except ray.exceptions.RayActorError:
+        pass  # Ray has started it again
 
 
 def _begin(ray: Any, address: str | None) -> None:

@@ -39,8 +39,9 @@ bench-service: $(READY)  ## recommendations and durable feedbacks a second, and 
 bench-page: $(READY)  ## the page in a real browser: frames of the map, and a log of a million events; ten minutes
 	$(BIN)/python -m benchmarks page-map page-million
 
-chaos: $(READY)  ## what the tests of the service do, in full: 2,000 kills, 10,000 hostile bodies, 10,000 damaged snapshots
+chaos: $(READY)  ## what the tests of the service do, in full: 2,000 kills, 500 with PostgreSQL, 10,000 hostile bodies, 10,000 damaged snapshots
 	PYTHONPATH=tests:. $(BIN)/python -m faults.chaos 2000
+	PYTHONPATH=tests:. $(BIN)/python -m faults.chaos 500 postgres
 	PYTHONPATH=tests:. $(BIN)/python -m faults.hostile 10000
 	PYTHONPATH=tests:. $(BIN)/python -m faults.damage 10000 100000
 

@@ -231,7 +231,8 @@ class TimedLog(SQLiteLog):
 
 def disk(folder: Path, groups: int = 200) -> tuple[float, float, float]:
     """Seconds that one commit waits for the disk, that part of it which is the mark's, and its share of the time."""
-    with Engine(folder, Options(scale=(1, 5), policy=ALB(rank=RANK)), open_store=TimedLog) as engine:
+    options = Options(scale=(1, 5), policy=ALB(rank=RANK))
+    with Engine(folder, options, open_store=lambda home, durable: TimedLog(home.folder, durable)) as engine:
         engine.wait_ready()
         TimedLog.commits, TimedLog.waiting, TimedMark.waiting = 0, 0.0, 0.0
         began = time.perf_counter()

@@ -16,9 +16,16 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-EXTRAS = ("gym", "lp", "serve", "xls", "ray")
+EXTRAS = ("cluster", "gym", "lp", "serve", "xls", "ray")
 SMOKE = ["run", "--dataset", "gaussian", "--world", "n_users=20", "--world", "n_items=20", "--horizon", "200", "--seeds", "1"]
-IMPORTED = {"gym": "albatross.gym", "lp": "scipy", "serve": "albatross.service.recommender", "xls": "xlrd", "ray": "ray"}
+IMPORTED = {
+    "cluster": "albatross.service.storage.postgres.home",
+    "gym": "albatross.gym",
+    "lp": "scipy",
+    "serve": "albatross.service.recommender",
+    "xls": "xlrd",
+    "ray": "ray",
+}
 """What an extra must let one import."""
 
 

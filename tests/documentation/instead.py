@@ -6,6 +6,8 @@ INSTEAD: list[tuple[str, str | None, str]] = [
     ("make ", None, "builds an environment of its own; `make test` is what runs this test"),
     ("pip install ", None, "needs a package index; `make dist` installs the wheel with every extra"),
     ("podman ", None, "needs a container engine"),
+    ("albatross serve postgresql://", None, "needs a database; tests/service/storage/test_postgres_faults.py starts one"),
+    ("albatross cluster ", None, "the same, and Ray; tests/service/cluster/test_cluster.py starts both"),
     ("albatross reproduce", None, "minutes, and half an hour; tests/cli/test_reproduce.py runs it in small"),
     ("albatross study run studies/", None, "minutes to hours; tests/studies/test_library.py reads every file of studies/"),
     ("albatross study compare studies/", None, "needs the result of such a study"),

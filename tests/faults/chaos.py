@@ -6,6 +6,7 @@ clean replay of the log gives.
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import random
@@ -17,14 +18,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from albatross.service.engine.recovery import recover
-from albatross.service.storage.events import Decided, Rated, decode
-from albatross.service.storage.log import SQLiteLog
-from albatross.service.storage.reading import read_genesis
+from albatross.service.storage.events import Decided, Rated
+from albatross.service.storage.home import Home, home_of
+from albatross.service.storage.postgres.home import PostgresHome
+from albatross.service.storage.reading import read_events, read_genesis
+from albatross.service.tools.private_postgres import PrivatePostgres
 from benchmarks.loopback import Connection
 
 CLIENTS = 16
-MODULES = os.pathsep.join(str(folder) for folder in (Path(__file__).parents[1], Path(__file__).parents[2]))
-"""Where the processes that are started find this folder and `benchmarks`."""
+ROOT = Path(__file__).parents[2]
+MODULES = os.pathsep.join(str(folder) for folder in (ROOT / "tests", ROOT, ROOT / "src"))
+"""Where the processes that are started find this folder, `benchmarks` and the albatross of this checkout."""
 SOONEST, LATEST = 0.002, 0.060
 """Seconds from the first answer of a life to its end."""
 
@@ -76,8 +80,10 @@ class Nursery:
         self.port = port
 
     @classmethod
-    async def open(cls, folder: Path) -> "Nursery":
-        arguments = [sys.executable, "-m", "faults.nursery", str(folder)]
+    async def open(cls, home: Home, scratch: Path) -> "Nursery":
+        """`scratch`: a folder for the logs of all lives."""
+        where = [home.address, str(home.folder)] if isinstance(home, PostgresHome) else [str(home)]
+        arguments = [sys.executable, "-m", "faults.nursery", str(scratch), *where]
         process = await asyncio.create_subprocess_exec(
             *arguments, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, env={**os.environ, "PYTHONPATH": MODULES}
         )
@@ -166,11 +172,11 @@ class Client:
         return answer
 
 
-async def torment(folder: Path, kills: int, seed: int = 0, tell: bool = False) -> Verdict:
-    """Let the clients write, kill the server so many times, and judge."""
+async def torment(home: Home, scratch: Path, kills: int, seed: int = 0, tell: bool = False) -> Verdict:
+    """Let the clients write, kill the server so many times, and judge. `scratch`: a folder for the logs of its lives."""
     began = time.monotonic()
     chance = random.Random(seed)
-    nursery = await Nursery.open(folder)
+    nursery = await Nursery.open(home, scratch)
     story, answered = Story(), asyncio.Event()
     await nursery.tell("start")
     clients = [Client(number, nursery.port, story, answered, seed) for number in range(CLIENTS)]
@@ -192,17 +198,14 @@ async def torment(folder: Path, kills: int, seed: int = 0, tell: bool = False) -
     connection.close()
     exit_code = await nursery.tell("stop")
     await nursery.close()
-    return judge(folder, story, kills, json.loads(version)["state_id"], exit_code, time.monotonic() - began)
+    return judge(home, story, kills, json.loads(version)["state_id"], exit_code, time.monotonic() - began)
 
 
-def judge(folder: Path, story: Story, kills: int, live_state: str, exit_code: int, seconds: float) -> Verdict:
+def judge(home: Home, story: Story, kills: int, live_state: str, exit_code: int, seconds: float) -> Verdict:
     """Compare what the clients saw with the log, and the survivor with a replay of the log alone."""
-    store = SQLiteLog(folder, True)
-    try:
-        replayed = recover(folder, store, read_genesis(store, str(folder)), use_snapshots=False).model
-        events = [(seq, decode(store.body(seq) or b"")) for seq in range(1, store.head.seq + 1)]
-    finally:
-        store.close()
+    with home.reading() as log:
+        replayed = recover(home.folder, log, read_genesis(log, str(home)), use_snapshots=False).model
+        events = list(read_events(log))
     ratings = {seq: event.event_id for seq, event in events if isinstance(event, Rated)}
     decisions = Counter(event.request_id for _, event in events if isinstance(event, Decided))
     delivered = Counter(ratings.values())
@@ -216,12 +219,16 @@ def judge(folder: Path, story: Story, kills: int, live_state: str, exit_code: in
     )
 
 
-def main(kills: int) -> int:
-    with tempfile.TemporaryDirectory() as scratch:
-        verdict = asyncio.run(torment(Path(scratch) / "service", kills, tell=True))
+def main(kills: int, keeper: str) -> int:
+    with tempfile.TemporaryDirectory() as scratch, contextlib.ExitStack() as stack:
+        folder = Path(scratch) / "service"
+        home = home_of(folder)
+        if keeper == "postgres":
+            home = home_of(stack.enter_context(PrivatePostgres()).create_database("service"), folder)
+        verdict = asyncio.run(torment(home, Path(scratch), kills, tell=True))
     print(verdict)
     return 0 if verdict.sound else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 2_000))
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 2_000, sys.argv[2] if len(sys.argv) > 2 else "folder"))

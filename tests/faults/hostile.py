@@ -10,6 +10,7 @@ from pathlib import Path
 
 from faults.chaos import Nursery
 
+from albatross.service.storage.home import home_of
 from benchmarks.loopback import Connection
 
 POSTS = (
@@ -90,7 +91,7 @@ async def send_storm(port: int, bodies: int, seed: int = 0) -> Counter[int]:
 
 async def storm(bodies: int) -> Counter[int]:
     with tempfile.TemporaryDirectory() as scratch:
-        nursery = await Nursery.open(Path(scratch) / "service")
+        nursery = await Nursery.open(home_of(Path(scratch) / "service"), Path(scratch))
         await nursery.tell("start")
         connection = await Connection.open(nursery.port)
         while (await connection.ask("GET", "/readyz"))[0] != 200:

@@ -1,4 +1,4 @@
-"""Keeps a server running that is killed all the time: `python -m faults.nursery FOLDER`.
+"""Keeps a server running that is killed all the time: `python -m faults.nursery SCRATCH FOLDER`, or `SCRATCH ADDRESS SNAPSHOTS`.
 
 Starting Python and loading compiled code takes a second, in which nothing can go wrong with the data. So one process does that once
 and forks a server for each life; the server is the one that `albatross serve` runs. The listening socket outlives them all, so clients
@@ -20,13 +20,14 @@ from albatross.service.engine.engine import Engine
 from albatross.service.engine.options import Options
 from albatross.service.http.logs import configure_log
 from albatross.service.http.process import Address, serve
+from albatross.service.storage.home import Home, home_of
 
 SCALE = (1.0, 5.0)
 SNAPSHOT_EVERY = 500
 """Often, so that many lives end while one is being written."""
 
 
-def main(folder: Path) -> None:
+def main(home: Home, scratch: Path) -> None:
     _load_compiled_code()
     gc.freeze()  # what was loaded is shared with every life, and not copied because a collector looked at it
     with Address(port=0).listen() as listening:
@@ -36,7 +37,7 @@ def main(folder: Path) -> None:
             if word.strip() == "start":
                 life = os.fork()
                 if life == 0:
-                    _live(folder, listening)
+                    _live(home, scratch, listening)
                 print(life, flush=True)
             else:
                 os.kill(life, signal.SIGKILL if word.strip() == "kill" else signal.SIGTERM)
@@ -51,17 +52,17 @@ def _load_compiled_code() -> None:
         engine.ask(Recommend("warm"))
 
 
-def _live(folder: Path, listening: socket.socket) -> None:
+def _live(home: Home, scratch: Path, listening: socket.socket) -> None:
     code = 1
     try:
         sys.stdin.close()
-        with (folder.parent / "lives.log").open("a") as log:
+        with (scratch / "lives.log").open("a") as log:
             configure_log("json", log)
-            serve(folder, Options(scale=SCALE, snapshot_every=SNAPSHOT_EVERY), Address(), listening)
+            serve(home, Options(scale=SCALE, snapshot_every=SNAPSHOT_EVERY), Address(), listening)
         code = 0
     finally:
         os._exit(code)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(home_of(sys.argv[2], *map(Path, sys.argv[3:])), Path(sys.argv[1]))

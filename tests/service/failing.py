@@ -1,11 +1,10 @@
 """Stores that fail when a test tells them to."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from albatross.service.api.errors import DiskFull, StorageFailed
-from albatross.service.storage.log import SQLiteLog
-from albatross.service.storage.store import Row
+from albatross.service.storage.home import Home
+from albatross.service.storage.store import Row, Store
 
 
 class Switch:
@@ -14,13 +13,19 @@ class Switch:
     def __init__(self) -> None:
         self.error: DiskFull | StorageFailed | None = None
 
-    def store(self) -> Callable[[Path, bool], SQLiteLog]:
-        switch = self
+    def store(self) -> Callable[[Home, bool], Store]:
+        """What opens the store of a home, so that its commits meet the switch."""
 
-        class Failing(SQLiteLog):
-            def append(self, rows: Sequence[Row]) -> None:
-                if switch.error is not None:
-                    raise switch.error
-                super().append(rows)
+        def opened(home: Home, durable: bool) -> Store:
+            store = home.open(durable)
+            append = store.append
 
-        return Failing
+            def failing(rows: Sequence[Row]) -> None:
+                if self.error is not None:
+                    raise self.error
+                append(rows)
+
+            store.append = failing  # type: ignore[method-assign]
+            return store
+
+        return opened

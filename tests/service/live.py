@@ -32,7 +32,7 @@ class Live:
 
     def __init__(
         self,
-        folder: Path,
+        folder: Path | str,
         *options: str,
         scale: str | None = "1..5",
         port: int = 0,

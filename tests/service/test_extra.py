@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-SERVICE_ONLY = ("httptools", "msgspec", "structlog", "uvloop")
+SERVICE_ONLY = ("httptools", "msgspec", "psycopg", "structlog", "uvloop")
 
 
 def run(code: str) -> subprocess.CompletedProcess[str]:
@@ -38,6 +38,21 @@ sys.exit(albatross.cli.main(["serve", {str(tmp_path / "shop")!r}, "--scale", "1.
     assert done.returncode == 2
     sentence = f"albatross: this needs {missing}, which is not installed; accepted: pip install 'httptools>=0.6' 'msgspec>=0.18'"
     assert done.stderr.startswith(sentence)
+
+
+def test_a_folder_needs_nothing_of_postgresql_and_an_address_says_what_it_needs(tmp_path: Path) -> None:
+    done = run(
+        f"""
+import sys
+sys.modules["psycopg"] = None
+import albatross.cli
+from albatross import Recommender
+Recommender({str(tmp_path / "shop")!r}, scale=(1, 5), policy="item-mean").close()
+sys.exit(albatross.cli.main(["verify", "postgresql://ann@db.example/shop"]))
+"""
+    )
+    assert done.returncode == 2
+    assert "albatross: this needs psycopg, which is not installed; accepted: pip install " in done.stderr
 
 
 def test_without_the_extra_the_import_says_what_to_install() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from places import Place
 
 from albatross import Recommender
 from albatross.cli import main
@@ -64,24 +65,24 @@ def test_1_commits_are_synchronised(tmp_path: Path) -> None:
             assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def test_2_the_same_event_is_applied_once_for_ever(tmp_path: Path) -> None:
+def test_2_the_same_event_is_applied_once_for_ever(place: Place) -> None:
     """Deliveries, shuffled and repeated across restarts, give the state of the run in which each came once."""
     events = [Feedback(f"event{number}", 1 + number % 5, user=f"user{number % 3}", item=f"item{number % 7}") for number in range(40)]
     random = np.random.default_rng(0)
-    with Engine(tmp_path / "once", OPTIONS) as once:
+    with Engine(place / "once", OPTIONS) as once:
         once.wait_ready()
         for event in events:
             once.ask(event)
         expected = state_id(once)
     for part in range(4):
-        with Engine(tmp_path / "often", OPTIONS) as often:
+        with Engine(place / "often", OPTIONS) as often:
             often.wait_ready()
             for event in events[10 * part : 10 * part + 10]:
                 assert often.ask(event).applied
                 again = events[int(random.integers(10 * part + 1))]
                 answer = often.ask(again)
                 assert answer.duplicate or again is event
-    with Engine(tmp_path / "often", OPTIONS) as often:
+    with Engine(place / "often", OPTIONS) as often:
         often.wait_ready()
         for number in random.permutation(40):
             answer = often.ask(events[number])
@@ -93,9 +94,9 @@ def test_2_the_same_event_is_applied_once_for_ever(tmp_path: Path) -> None:
         assert state_id(often) == expected
 
 
-def test_3_a_recommendation_after_a_feedback_knows_it(tmp_path: Path) -> None:
+def test_3_a_recommendation_after_a_feedback_knows_it(place: Place) -> None:
     """From another thread, too, while others write."""
-    with Engine(tmp_path / "shop", OPTIONS) as engine:
+    with Engine(place / "shop", OPTIONS) as engine:
         engine.wait_ready()
         rate(engine, 0)
         failures: list[str] = []
@@ -115,23 +116,23 @@ def test_3_a_recommendation_after_a_feedback_knows_it(tmp_path: Path) -> None:
         assert not failures
 
 
-def test_4_one_total_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_4_one_total_order(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers without gaps, in the order of acknowledgement, even if the clock runs backwards."""
     times = iter(range(10_000, 0, -1))
     monkeypatch.setattr("albatross.service.engine.group.time.time", lambda: float(next(times)))
-    with Engine(tmp_path / "shop", OPTIONS) as engine:
+    with Engine(place / "shop", OPTIONS) as engine:
         engine.wait_ready()
         seqs = [engine.ask(Feedback(f"event{number}", 3, user="ann", item="tea")).seq for number in range(10)]
         assert seqs == list(range(3, 13))  # after the genesis and the item
         before = state_id(engine)
-    snapshots.remove_all(tmp_path / "shop")
-    with Engine(tmp_path / "shop") as engine:
+    snapshots.remove_all((place / "shop").folder)
+    with Engine(place / "shop") as engine:
         engine.wait_ready()
         assert state_id(engine) == before
 
 
-def test_5_unanswered_recommendations_teach_nothing(tmp_path: Path) -> None:
-    with Engine(tmp_path / "shop", OPTIONS) as engine:
+def test_5_unanswered_recommendations_teach_nothing(place: Place) -> None:
+    with Engine(place / "shop", OPTIONS) as engine:
         engine.wait_ready()
         for number in range(12):
             rate(engine, number)
@@ -144,8 +145,8 @@ def test_5_unanswered_recommendations_teach_nothing(tmp_path: Path) -> None:
         assert twin.seq == answered.seq + 1
 
 
-def test_6_a_restart_needs_no_snapshot(tmp_path: Path) -> None:
-    with Engine(tmp_path / "shop", OPTIONS) as engine:
+def test_6_a_restart_needs_no_snapshot(place: Place) -> None:
+    with Engine(place / "shop", OPTIONS) as engine:
         engine.wait_ready()
         for number in range(10):
             rate(engine, number)
@@ -156,8 +157,8 @@ def test_6_a_restart_needs_no_snapshot(tmp_path: Path) -> None:
         expected, shown = state_id(engine), engine.ask(Recommend("user2", request_id="r"))
     for remove in (False, True):
         if remove:
-            snapshots.remove_all(tmp_path / "shop")
-        with Engine(tmp_path / "shop", OPTIONS) as engine:
+            snapshots.remove_all((place / "shop").folder)
+        with Engine(place / "shop", OPTIONS) as engine:
             engine.wait_ready()
             assert state_id(engine) == expected
             assert engine.ask(Recommend("user2", request_id="r")) == shown

@@ -29,6 +29,7 @@ app.command("albatross.cli.data:data", name="data", help="The rating data sets: 
 app.command("albatross.cli.listing:show", name="list", help="Print the policies and the data sets, with their parameters.")
 app.command("albatross.cli.check:check", name="check", help="Hold a policy, yours or ours, against the contract that all of them obey.")
 app.command("albatross.cli.serve:serve", name="serve", help="Serve a folder over HTTP: recommend, rate, learn at once.")
+app.command("albatross.cli.cluster:cluster", name="cluster", help="A service of several processes, on PostgreSQL and Ray.")
 app.command("albatross.cli.keys:keys", name="keys", help="Who may ask a service what: create, list, rotate, revoke.")
 app.command("albatross.cli.importing:import_ratings", name="import", help="Bring ratings of the past into a folder of the service.")
 app.command("albatross.cli.export:export", name="export", help="Write the events of a folder to a file, as JSONL or Parquet.")

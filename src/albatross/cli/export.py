@@ -6,13 +6,13 @@ from albatross.cli.folder import opened_log, watched
 from albatross.service.tools.exporting import export_events
 
 
-def export(folder: Path, to: Path) -> None:
+def export(folder: str, to: Path) -> None:
     """Write every event of a folder to a .jsonl or .parquet file, in their order.
 
     Parameters
     ----------
     folder
-        A folder of the service, running or not.
+        A folder of the service, running or not, or an address postgresql://…
     to
         The file to write: .jsonl, one object per event, or .parquet, one row per event.
     """

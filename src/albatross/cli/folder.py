@@ -1,4 +1,4 @@
-"""A folder of the service, opened for a command."""
+"""A folder of the service, or a database, opened for a command."""
 
 import sys
 from collections.abc import Iterator
@@ -11,9 +11,9 @@ from albatross.cli.progress import progress_bar
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.options import Options
 from albatross.service.storage.events import Genesis
-from albatross.service.storage.log import LogReader
-from albatross.service.storage.migration import check_folder, reading_log
+from albatross.service.storage.home import existing_home, home_of
 from albatross.service.storage.reading import Progress, read_genesis
+from albatross.service.storage.store import ReadableLog
 
 
 def meet(policy: str | None) -> None:
@@ -23,18 +23,18 @@ def meet(policy: str | None) -> None:
 
 
 @contextmanager
-def opened_log(folder: Path) -> Iterator[tuple[LogReader, Genesis]]:
-    """The log of a folder as it is now, and its first event. The folder may be served meanwhile."""
-    with reading_log(folder) as log:
-        yield log, read_genesis(log, str(folder))
+def opened_log(where: str | Path) -> Iterator[tuple[ReadableLog, Genesis]]:
+    """The log of a folder or of a database as it is now, and its first event. It may be served meanwhile."""
+    home = home_of(where)
+    with home.reading() as log:
+        yield log, read_genesis(log, str(home))
 
 
 @contextmanager
-def opened_engine(folder: Path, options: Options | None = None, existing: bool = False) -> Iterator[Engine]:
-    """An engine that is ready, with every other process kept off. `existing`: refuse a folder that is not there."""
-    if existing:
-        check_folder(folder)
-    with Engine(folder, options, on_complaint=lambda complaint: print(f"albatross: {complaint}", file=sys.stderr)) as engine:
+def opened_engine(where: str | Path, options: Options | None = None, existing: bool = False) -> Iterator[Engine]:
+    """An engine that is ready, with every other process kept off. `existing`: refuse a home where there is no log."""
+    home = existing_home(where) if existing else home_of(where)
+    with Engine(home, options, on_complaint=lambda complaint: print(f"albatross: {complaint}", file=sys.stderr)) as engine:
         engine.wait_ready()
         yield engine
 

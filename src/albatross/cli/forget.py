@@ -1,18 +1,16 @@
 """`albatross forget`: a user, erased."""
 
-from pathlib import Path
-
 from albatross.cli.folder import meet, opened_engine
 from albatross.service.api.requests import ForgetUser
 
 
-def forget(folder: Path, user: str, *, policy: str | None = None) -> None:
+def forget(folder: str, user: str, *, policy: str | None = None) -> None:
     """Erase a user's events from the log, and rebuild the model as if they had never come. This cannot be undone.
 
     Parameters
     ----------
     folder
-        A folder of the service, which must not be running; a running one does it over HTTP.
+        A folder of the service or an address postgresql://…, which must not be running; a running one does it over HTTP.
     user
         Who to forget.
     policy

@@ -19,7 +19,7 @@ MOST_COMPLAINTS = 20
 
 
 def import_ratings(
-    folder: Path,
+    folder: str,
     file: Path,
     *,
     scale: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
@@ -41,7 +41,7 @@ def import_ratings(
     Parameters
     ----------
     folder
-        A folder of the service, which must not be running. It is made if it does not exist.
+        A folder of the service or an address postgresql://…, which must not be running. It is made if it does not exist.
     file
         A .csv, .tsv or .parquet file with a header.
     scale

@@ -13,6 +13,8 @@ from rich.text import Text
 
 from albatross.core.errors import InvalidInput
 from albatross.service.http.keys import OVERLAP, Keys
+from albatross.service.storage.folder import make_folder
+from albatross.service.storage.home import home_of, is_address
 
 WIDE = 1_000
 """Columns: no cell of a list that programs may read is cut or folded."""
@@ -21,7 +23,7 @@ keys = App(name="keys", help="Who may ask a service what: create, list, revoke, 
 
 
 @keys.command
-def create(folder: Path, *, scope: Annotated[list[str], Parameter(negative=())], note: str = "", expires: str | None = None) -> None:
+def create(folder: str, *, scope: Annotated[list[str], Parameter(negative=())], note: str = "", expires: str | None = None) -> None:
     """Make a key and print it. This is the only time that it can be seen: only a hash of it is kept.
 
     A running service knows it at once, and from the first key on answers nobody without one.
@@ -29,7 +31,7 @@ def create(folder: Path, *, scope: Annotated[list[str], Parameter(negative=())],
     Parameters
     ----------
     folder
-        The folder of the service; made if it does not exist.
+        The folder of the service, made if it does not exist; or an address postgresql://…
     scope
         What the key allows: recommend, feedback, read (users, version, series, metrics) or admin (catalogue, forgetting); may be given
         several times. No scope includes another.
@@ -39,18 +41,19 @@ def create(folder: Path, *, scope: Annotated[list[str], Parameter(negative=())],
         When it ends: a time from now as 30d, 12h or 45m, or a day as 2026-12-31 (until the end of it, UTC). Never if not given.
     """
     end = None if expires is None else _end(expires)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    print(Keys(folder).create(scope, note, end))
+    if not is_address(folder):
+        make_folder(Path(folder))
+    print(Keys(home_of(folder).keyring).create(scope, note, end))
 
 
 @keys.command(name="list")
-def show(folder: Path) -> None:
+def show(folder: str) -> None:
     """The keys of a service: their names, never themselves.
 
     Parameters
     ----------
     folder
-        The folder of the service.
+        The folder of the service, or an address postgresql://…
     """
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     for heading in ("name", "scopes", "made", "expires", "note"):
@@ -63,13 +66,13 @@ def show(folder: Path) -> None:
 
 
 @keys.command
-def revoke(folder: Path, name: str) -> None:
+def revoke(folder: str, name: str) -> None:
     """End a key, at once, in a running service, too.
 
     Parameters
     ----------
     folder
-        The folder of the service.
+        The folder of the service, or an address postgresql://…
     name
         Name of the key, the part between the underscores; see: albatross keys list.
     """
@@ -77,7 +80,7 @@ def revoke(folder: Path, name: str) -> None:
 
 
 @keys.command
-def rotate(folder: Path, name: str, *, overlap: str | None = None) -> None:
+def rotate(folder: str, name: str, *, overlap: str | None = None) -> None:
     """Make a key that allows the same as another and print it. The other one still works for a while.
 
     A key that was made to expire after some time is replaced by one that expires after the same time, from now on.
@@ -85,7 +88,7 @@ def rotate(folder: Path, name: str, *, overlap: str | None = None) -> None:
     Parameters
     ----------
     folder
-        The folder of the service.
+        The folder of the service, or an address postgresql://…
     name
         Name of the key to replace; see: albatross keys list.
     overlap
@@ -111,7 +114,7 @@ def _span(option: str, given: str) -> timedelta:
     return timedelta(**{{"d": "days", "h": "hours", "m": "minutes"}[found[2]]: int(found[1])})
 
 
-def _existing(folder: Path) -> Keys:
-    if not folder.is_dir():
-        raise InvalidInput(f"{folder} is not a folder; accepted: the folder of a service")
-    return Keys(folder)
+def _existing(folder: str) -> Keys:
+    if not is_address(folder) and not Path(folder).is_dir():
+        raise InvalidInput(f"{folder} is not a folder; accepted: the folder of a service, or an address postgresql://…")
+    return Keys(home_of(folder).keyring)

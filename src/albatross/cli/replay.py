@@ -12,7 +12,7 @@ from albatross.service.tools.change_policy import change_policy
 
 
 def replay(
-    folder: Path,
+    folder: str,
     into: Path,
     *,
     policy: str,
@@ -27,7 +27,7 @@ def replay(
     Parameters
     ----------
     folder
-        A folder of the service, running or not. It stays as it is.
+        A folder of the service or an address postgresql://…, running or not. It stays as it is.
     into
         The folder to make.
     policy

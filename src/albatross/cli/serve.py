@@ -11,11 +11,12 @@ from albatross.core.errors import InvalidInput
 from albatross.service.engine.options import QUEUE, Options
 from albatross.service.http.logs import configure_log
 from albatross.service.http.process import Address
-from albatross.service.http.process import serve as serve_folder
+from albatross.service.http.process import serve as serve_home
+from albatross.service.storage.home import home_of
 
 
 def serve(
-    folder: Path,
+    folder: str,
     *,
     scale: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     policy: str | None = None,
@@ -31,17 +32,18 @@ def serve(
     private_key: Path | None = None,
     allow_host: Annotated[list[str] | None, Parameter(negative=())] = None,
     allow_origin: Annotated[list[str] | None, Parameter(negative=())] = None,
+    snapshots: Path | None = None,
     queue: int = QUEUE,
     log: Literal["text", "json"] = "text",
 ) -> None:
-    """Serve a folder over HTTP. It is made if it does not exist; nothing else is needed.
+    """Serve a folder over HTTP. It is made if it does not exist; nothing else is needed. Or serve a database of PostgreSQL.
 
-    Example: albatross serve shop.albatross --scale 1..5
+    Examples: albatross serve shop.albatross --scale 1..5; albatross serve postgresql://albatross@db.example/shop --scale 1..5
 
     Parameters
     ----------
     folder
-        Where everything is kept.
+        Where everything is kept; or postgresql://user@host/database, where the log and the keys are kept.
     scale
         Lowest and highest rating, as 1..5. Needed for a new folder.
     policy
@@ -70,6 +72,8 @@ def serve(
         A further name under which the service may be called (the Host header), as shop.example; may be given several times. Needs a key.
     allow_origin
         A further origin whose pages may call the service, as https://shop.example; may be given several times.
+    snapshots
+        With an address of PostgreSQL: the folder for snapshots, which make a start quick. If not given, one in the user's cache.
     queue
         Requests that may wait, at most; beyond, they are refused with 429.
     log
@@ -90,4 +94,4 @@ def serve(
         accept_changed_policy=accept_changed_policy,
     )
     configure_log(log, sys.stderr)
-    serve_folder(folder, options, Address(host, port, certificate, private_key, allow_host or (), allow_origin or ()))
+    serve_home(home_of(folder, snapshots), options, Address(host, port, certificate, private_key, allow_host or (), allow_origin or ()))

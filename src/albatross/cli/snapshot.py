@@ -1,18 +1,16 @@
 """`albatross snapshot`: the model beside the log, so that the next start is quick."""
 
-from pathlib import Path
-
 from albatross.cli.folder import meet, opened_engine
 from albatross.service.api.requests import TakeSnapshot
 
 
-def snapshot(folder: Path, *, policy: str | None = None) -> None:
+def snapshot(folder: str, *, policy: str | None = None) -> None:
     """Write the model of a folder beside its log. A running service does that by itself.
 
     Parameters
     ----------
     folder
-        A folder of the service, which must not be running.
+        A folder of the service or an address postgresql://…, which must not be running.
     policy
         Where a policy from outside is now, as file.py:Class, if it was moved.
     """

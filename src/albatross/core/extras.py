@@ -10,6 +10,8 @@ DISTRIBUTION = "albatross-bandits"
 
 SERVICE_ONLY = ("httptools", "msgspec", "structlog")
 """What only the service imports."""
+POSTGRES_ONLY = ("psycopg",)
+"""What only a service imports whose log is in PostgreSQL."""
 
 
 def install_command(extra: str) -> str:
@@ -38,6 +40,7 @@ def _applies(marker: str, extra: str) -> bool:
 def explain_missing(error: ImportError) -> str | None:
     """A sentence about the part of the service that is not installed; none if it is something else that is missing."""
     missing = str(error.name or "").partition(".")[0]
-    if missing not in SERVICE_ONLY:
+    if missing not in SERVICE_ONLY + POSTGRES_ONLY:
         return None
-    return f"this needs {missing}, which is not installed; accepted: {install_command('serve')}"
+    extra = "cluster" if missing in POSTGRES_ONLY else "serve"
+    return f"this needs {missing}, which is not installed; accepted: {install_command(extra)}"

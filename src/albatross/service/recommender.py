@@ -9,6 +9,7 @@ from albatross.service.api.requests import Request
 from albatross.service.api.verbs import A, Verbs
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.options import Options
+from albatross.service.storage.home import Home
 
 
 class Recommender(Verbs):
@@ -30,7 +31,7 @@ class Recommender(Verbs):
 
     def __init__(
         self,
-        folder: str | Path,
+        folder: str | Path | Home,
         scale: tuple[float, float] | None = None,
         *,
         policy: Policy | type[Policy] | str | None = None,
@@ -44,6 +45,7 @@ class Recommender(Verbs):
     ) -> None:
         """Open a folder, and make it if there is none. Returns when everything in it has been checked and replayed.
 
+        folder: or the address of a database, postgresql://user@host/database, which then keeps the log.
         scale: lowest and highest rating; needed for a new folder.
         policy: a policy, its class, its name, file.py:Class or module:Class; for a new folder, mean-field unless given. What a folder
         began with cannot be changed.

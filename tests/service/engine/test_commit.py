@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from places import Place
 
 from albatross.core.errors import InvalidInput
 from albatross.policies.alb import ALB
@@ -24,9 +25,9 @@ from albatross.service.api.requests import (
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.options import Options
 from albatross.service.engine.recovery import recover
+from albatross.service.storage.home import Home, home_of
 from albatross.service.storage.log import SQLiteLog
 from albatross.service.storage.mark import Mark
-from albatross.service.storage.migration import reading_log
 from albatross.service.storage.reading import read_genesis
 
 OPTIONS = Options(scale=(1, 5), policy=ALB(rank=2), snapshot_every=0)
@@ -70,8 +71,8 @@ class Cutting:
 
 
 @contextmanager
-def lively(folder: Path) -> Iterator[Engine]:
-    with Engine(folder, OPTIONS) as engine:
+def lively(home: Path | Home) -> Iterator[Engine]:
+    with Engine(home, OPTIONS) as engine:
         engine.wait_ready()
         engine.ask(
             FeedbackBatch([Feedback(f"e{number}", 1 + number % 5, user=f"u{number % 5}", item=f"i{number % 7}") for number in range(30)])
@@ -80,10 +81,11 @@ def lively(folder: Path) -> Iterator[Engine]:
         yield engine
 
 
-def known(folder: Path) -> tuple[Any, ...]:
+def known(where: Path | Home) -> tuple[Any, ...]:
     """What the log alone says, whoever serves it."""
-    with reading_log(folder) as log:
-        model = recover(folder, log, read_genesis(log, str(folder)), use_snapshots=False).model
+    home = home_of(where) if isinstance(where, Path) else where
+    with home.reading() as log:
+        model = recover(home.folder, log, read_genesis(log, str(home)), use_snapshots=False).model
         return (log.head.seq, *facts_of(model))
 
 
@@ -119,16 +121,16 @@ def test_wherever_the_commit_is_cut_the_model_is_what_the_log_says(tmp_path: Pat
         connection = store._connection
         while True:
             cut += 1
-            before = known(engine.folder)
+            before = known(engine.home)
             cutting = Cutting(connection, cut, CutError("full"))
             store._connection = cutting  # type: ignore[assignment]
             errors = in_one_group(engine)
             store._connection = connection
-            assert (store.head.seq, *facts_of(engine._model)) == known(engine.folder)
+            assert (store.head.seq, *facts_of(engine._model)) == known(engine.home)
             if errors == [None] * len(WRITING):
                 break
             assert all(isinstance(error, DiskFull) for error in errors)
-            assert known(engine.folder) == before
+            assert known(engine.home) == before
             cuts += 1
         assert engine._model.agent.n_items > 64
     assert cuts > 5
@@ -164,27 +166,27 @@ def test_after_a_commit_of_unknown_outcome_a_start_finds_the_log(cut: int, tmp_p
         assert (engine._store.head.seq, *facts_of(engine._model)) == after
 
 
-def test_a_refused_decision_changes_nothing(tmp_path: Path) -> None:
+def test_a_refused_decision_changes_nothing(place: Place) -> None:
     """Neither the items it names, nor the room there is, nor what anybody is waited for."""
-    with lively(tmp_path / "shop") as engine:
-        before = known(engine.folder)
+    with lively(place / "shop") as engine:
+        before = known(engine.home)
         names = [f"never{number}" for number in range(200)]
         for candidates in (names, [*names, "i1"]):
             with pytest.raises(NoEligibleCandidate):
                 engine.ask(Recommend("u1", candidates=candidates, exclude=candidates))
         with pytest.raises(InvalidInput):
             engine.ask(Recommend("u1", candidates=[*names, ""]))
-        assert (engine._store.head.seq, *facts_of(engine._model)) == known(engine.folder) == before
+        assert (engine._store.head.seq, *facts_of(engine._model)) == known(engine.home) == before
         assert engine.ask(ViewUser("u1")).ratings == 6
         # The same with something left to show: then the items exist.
         assert engine.ask(Recommend("u1", candidates=[*names, "i1"], exclude=names)).item == "i1"
         assert engine.ask(AskVersion()).items == 7 + 200
-    assert known(tmp_path / "shop")[4][-1] == "never199"
+    assert known(place / "shop")[4][-1] == "never199"
 
 
-def test_decisions_of_one_group_see_each_other(tmp_path: Path) -> None:
+def test_decisions_of_one_group_see_each_other(place: Place) -> None:
     """Through the overlay: what is shown first is waited for, what is retired is not shown, what is new can be."""
-    with lively(tmp_path / "shop") as engine:
+    with lively(place / "shop") as engine:
         with engine._changed:
             first, second = (engine.submit(Recommend("u3", candidates=["x", "y"], exclude_seen="pending")) for _ in range(2))
             retired = engine.submit(RetireItem("z"))
@@ -196,4 +198,4 @@ def test_decisions_of_one_group_see_each_other(tmp_path: Path) -> None:
         assert isinstance(retired.exception(), InvalidInput)
         assert (made.result().created, gone.result().retired, again.result().retired) == (True, True, False)
         assert left.result().item == "w"
-        assert (engine._store.head.seq, *facts_of(engine._model)) == known(engine.folder)
+        assert (engine._store.head.seq, *facts_of(engine._model)) == known(engine.home)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from places import Place
 
 from albatross import Recommender
 from albatross.core.errors import InvalidInput
@@ -52,8 +53,8 @@ from albatross.service.storage.snapshots import remove_all
 ITEMS = tuple(f"i{number}" for number in range(8))
 
 
-def shop(folder: Path, **options: Any) -> Engine:
-    engine = Engine(folder / "shop", Options(**{"scale": (1, 5), "policy": ALB(rank=2), "items": ITEMS, "snapshot_every": 0, **options}))
+def shop(place: Path | Place, name: str = "shop", **options: Any) -> Engine:
+    engine = Engine(place / name, Options(**{"scale": (1, 5), "policy": ALB(rank=2), "items": ITEMS, "snapshot_every": 0, **options}))
     engine.wait_ready()
     return engine
 
@@ -71,12 +72,12 @@ def test_another_process_is_refused_with_a_sentence(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_what_a_folder_began_with_cannot_be_changed(tmp_path: Path) -> None:
-    shop(tmp_path, seed=3).close()
+def test_what_a_folder_began_with_cannot_be_changed(place: Place) -> None:
+    shop(place, seed=3).close()
     for options in (Options(scale=(1, 10)), Options(policy=ALB(rank=3)), Options(policy=PTS()), Options(seed=4), Options(floor=0.5)):
         with pytest.raises(InvalidInput, match="accepted: that of"):
-            Engine(tmp_path / "shop", options)
-    with Engine(tmp_path / "shop", Options(policy=ALB(rank=2), seed=3, floor=0.05)) as engine:
+            Engine(place / "shop", options)
+    with Engine(place / "shop", Options(policy=ALB(rank=2), seed=3, floor=0.05)) as engine:
         engine.wait_ready()
 
 
@@ -99,8 +100,8 @@ def test_a_folder_that_cannot_be_made_is_not_made(options: dict[str, Any], tmp_p
     assert not (tmp_path / "shop").exists()
 
 
-def test_retired_items_are_never_shown_and_come_back(tmp_path: Path) -> None:
-    with shop(tmp_path) as engine:
+def test_retired_items_are_never_shown_and_come_back(place: Place) -> None:
+    with shop(place) as engine:
         for item in ("i0", "i5"):
             assert engine.ask(RetireItem(item)).retired
         for number in range(20):
@@ -116,14 +117,14 @@ def test_retired_items_are_never_shown_and_come_back(tmp_path: Path) -> None:
             engine.ask(RetireItem("nothing"))
 
 
-def test_the_catalogue_opens_by_itself_or_by_upsert_only(tmp_path: Path) -> None:
-    with shop(tmp_path / "open", items=()) as engine:
+def test_the_catalogue_opens_by_itself_or_by_upsert_only(place: Place) -> None:
+    with shop(place, "open", items=()) as engine:
         with pytest.raises(NoEligibleCandidate):
             engine.ask(Recommend("ann"))
         assert names(engine.ask(Recommend("ann", candidates=["tea"]))) == ["tea"]
         assert engine.ask(Feedback("e", 3, user="bob", item="mate")).applied
         assert sorted(names(engine.ask(Recommend("ann", n=9)))) == ["mate", "tea"]
-    with shop(tmp_path / "closed", items=(), closed=True) as engine:
+    with shop(place, "closed", items=(), closed=True) as engine:
         with pytest.raises(NoEligibleCandidate):
             engine.ask(Recommend("ann", candidates=["tea"]))
         with pytest.raises(UnknownItem):
@@ -204,9 +205,9 @@ def test_a_policy_without_an_ellipsoid_does_not_show_what_waits(tmp_path: Path) 
         assert engine.ask(Recommend("ann")).item in ITEMS  # everything waits: then anything
 
 
-def test_the_same_request_gives_the_same_decision(tmp_path: Path) -> None:
+def test_the_same_request_gives_the_same_decision(place: Place) -> None:
     request = Recommend("ann", n=3, explain=True, request_id="r")
-    with shop(tmp_path) as engine:
+    with shop(place) as engine:
         futures = [engine.submit(request) for _ in range(5)]
         first = futures[0].result()
         assert all(future.result() == first for future in futures)
@@ -214,7 +215,7 @@ def test_the_same_request_gives_the_same_decision(tmp_path: Path) -> None:
         assert engine.ask(AskVersion()).decisions == 1
         with pytest.raises(EventReused):
             engine.ask(Recommend("ann", n=2, request_id="r"))
-    with Engine(tmp_path / "shop") as engine:
+    with Engine(place / "shop") as engine:
         engine.wait_ready()
         assert engine.ask(request) == first
 
@@ -247,8 +248,8 @@ def test_an_explanation_adds_up(tmp_path: Path) -> None:
             engine.ask(ViewUser("nobody"))
 
 
-def test_a_rating_must_fit_its_decision(tmp_path: Path) -> None:
-    with shop(tmp_path) as engine:
+def test_a_rating_must_fit_its_decision(place: Place) -> None:
+    with shop(place) as engine:
         one, two = engine.ask(Recommend("ann")), engine.ask(Recommend("ann", n=2))
         bad: list[tuple[type[Refused], Feedback]] = [
             (BadValue, Feedback("x", 3, two.decision_id)),
@@ -316,8 +317,8 @@ def test_the_same_event_in_flight_is_refused(tmp_path: Path) -> None:
         assert not engine.ask(Feedback("never", 3, user="ann", item="i1")).duplicate
 
 
-def test_closing_answers_what_waits(tmp_path: Path) -> None:
-    engine = shop(tmp_path)
+def test_closing_answers_what_waits(place: Place) -> None:
+    engine = shop(place)
     gate = held(engine)
     waiting = [engine.submit(Feedback(f"e{number}", 3, user="ann", item="i1")) for number in range(50)]
     closing = threading.Thread(target=engine.close)
@@ -330,8 +331,8 @@ def test_closing_answers_what_waits(tmp_path: Path) -> None:
     assert engine.readiness.phase == "closed"
 
 
-def test_closing_while_somebody_is_forgotten_leaves_a_sound_folder(tmp_path: Path) -> None:
-    engine = shop(tmp_path)
+def test_closing_while_somebody_is_forgotten_leaves_a_sound_folder(place: Place) -> None:
+    engine = shop(place)
     for number in range(30):
         engine.ask(Feedback(f"e{number}", 3, user=f"u{number % 3}", item="i1"))
     gate = held(engine)
@@ -341,12 +342,12 @@ def test_closing_while_somebody_is_forgotten_leaves_a_sound_folder(tmp_path: Pat
     gate.set()
     assert forgotten.result().events == 10
     closing.join()
-    with Engine(tmp_path / "shop") as engine:
+    with Engine(place / "shop") as engine:
         engine.wait_ready()
         with_snapshot = engine.ask(AskVersion())
         assert with_snapshot.ratings == 20
-    remove_all(tmp_path / "shop")
-    with Engine(tmp_path / "shop") as engine:
+    remove_all((place / "shop").folder)
+    with Engine(place / "shop") as engine:
         engine.wait_ready()
         assert engine.ask(AskVersion()) == with_snapshot
 

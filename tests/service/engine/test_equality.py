@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from places import Place
 
 from albatross import Agent, simulate
 from albatross.core.policy import Policy
@@ -21,6 +22,7 @@ from albatross.service.engine.engine import Engine
 from albatross.service.engine.options import Options
 from albatross.service.engine.verifying import redecide
 from albatross.service.storage import snapshots
+from albatross.service.storage.home import Home
 from albatross.service.storage.reading import decoded
 
 import zoo
@@ -43,8 +45,8 @@ def known(policy: Policy) -> Options:
     return Options(policy=policy, scale=SCALE, items=tuple(f"i{number}" for number in range(WORLD.n_items)), users=users)
 
 
-def state_of(folder: Path) -> str:
-    with Engine(folder) as engine:
+def state_of(home: Path | Home) -> str:
+    with Engine(home) as engine:
         engine.wait_ready()
         assert not engine.complaints
         return str(engine.ask(AskVersion()).state_id)
@@ -78,7 +80,7 @@ def test_replay_in_another_process(tmp_path: Path) -> None:
     assert run.stdout.strip() == expected
 
 
-def test_however_it_is_batched_and_restarted_growth_comes_at_the_same_event(tmp_path: Path) -> None:
+def test_however_it_is_batched_and_restarted_growth_comes_at_the_same_event(place: Place) -> None:
     """Three hundred users and two hundred items, from nothing: the rooms double on the way."""
     random = np.random.default_rng(0)
     events = [
@@ -86,22 +88,22 @@ def test_however_it_is_batched_and_restarted_growth_comes_at_the_same_event(tmp_
         for number in range(1500)
     ]
     options = Options(policy=ALB(rank=2), scale=(1, 5), snapshot_every=400)
-    with Engine(tmp_path / "whole", options) as engine:
+    with Engine(place / "whole", options) as engine:
         engine.wait_ready()
         engine.ask(FeedbackBatch(events))
         expected = engine.ask(AskVersion()).state_id
     start = 0
     while start < len(events):
         stop = start + int(random.integers(1, 400))
-        with Engine(tmp_path / "parts", options) as engine:
+        with Engine(place / "parts", options) as engine:
             engine.wait_ready()
             for future in [engine.submit(event) for event in events[start:stop]]:
                 future.result()
             engine.ask(Recommend(f"somebody new {start}"))
         start = stop
-    assert state_of(tmp_path / "parts") == expected
-    snapshots.remove_all(tmp_path / "parts")
-    assert state_of(tmp_path / "parts") == expected
+    assert state_of(place / "parts") == expected
+    snapshots.remove_all((place / "parts").folder)
+    assert state_of(place / "parts") == expected
 
 
 def test_an_agent_fed_the_same_ratings_agrees(tmp_path: Path) -> None:
@@ -118,9 +120,9 @@ def test_an_agent_fed_the_same_ratings_agrees(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("policy", [ALB(rank=2), zoo.POLICIES["alb-rs"], zoo.POLICIES["pts"]], ids=["alb", "alb-rs", "pts"])
-def test_decisions_replay(policy: Policy, tmp_path: Path) -> None:
+def test_decisions_replay(policy: Policy, place: Place) -> None:
     """From the log alone each decision comes out again: items, scores and propensities, pending ones counted."""
-    with Engine(tmp_path / "shop", Options(policy=policy, scale=(1, 5), floor=0.3)) as engine:
+    with Engine(place / "shop", Options(policy=policy, scale=(1, 5), floor=0.3)) as engine:
         engine.wait_ready()
         engine.ask(
             FeedbackBatch([Feedback(f"e{number}", 1 + number % 5, None, f"u{number % 4}", f"i{number % 9}") for number in range(30)])
@@ -131,7 +133,7 @@ def test_decisions_replay(policy: Policy, tmp_path: Path) -> None:
             waiting.append(engine.submit(Recommend(f"u{number % 6}", candidates=[f"i{number % 9}", f"new{number % 5}"])))
             waiting.append(engine.submit(Feedback(f"f{number}", 1 + number % 5, None, f"u{number % 5}", f"i{number % 9}")))
         decisions = [answer for answer in (future.result() for future in waiting) if isinstance(answer, Decision)]
-    with Engine(tmp_path / "shop") as engine:
+    with Engine(place / "shop") as engine:
         engine.wait_ready()
         again = redecide(engine._store, engine.genesis)
     assert len(decisions) == 120

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from failing import Switch
+from places import Place
 
 from albatross.policies.alb import ALB
 from albatross.service.api.errors import DiskFull, StorageFailed
@@ -42,9 +43,9 @@ os.kill(os.getpid(), 9)
 """
 
 
-def test_a_full_disk_acknowledges_nothing_and_reading_goes_on(tmp_path: Path) -> None:
+def test_a_full_disk_acknowledges_nothing_and_reading_goes_on(place: Place) -> None:
     switch = Switch()
-    with Engine(tmp_path / "shop", OPTIONS, open_store=switch.store()) as engine:
+    with Engine(place / "shop", OPTIONS, open_store=switch.store()) as engine:
         engine.wait_ready()
         for number in range(10):
             engine.ask(Feedback(f"e{number}", 4, user="ann", item=f"i{number % 4}"))
@@ -73,7 +74,7 @@ def test_a_full_disk_acknowledges_nothing_and_reading_goes_on(tmp_path: Path) ->
         accepted = engine.ask(Feedback("lost", 1, user="bob", item="new"))
         assert (accepted.duplicate, accepted.seq) == (False, before.seq + 2)  # the item, and the rating
         expected = engine.ask(AskVersion()).state_id
-    with Engine(tmp_path / "shop") as engine:
+    with Engine(place / "shop") as engine:
         engine.wait_ready()
         assert engine.ask(AskVersion()).state_id == expected
         assert engine.ask(AskVersion()).items == 5
@@ -94,10 +95,10 @@ def test_a_real_limit_on_the_size_of_files(tmp_path: Path) -> None:
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
 
 
-def test_after_a_failed_synchronisation_nothing_is_accepted(tmp_path: Path) -> None:
+def test_after_a_failed_synchronisation_nothing_is_accepted(place: Place) -> None:
     switch = Switch()
     failures: list[BaseException] = []
-    engine = Engine(tmp_path / "shop", OPTIONS, on_failure=failures.append, open_store=switch.store())
+    engine = Engine(place / "shop", OPTIONS, on_failure=failures.append, open_store=switch.store())
     engine.wait_ready()
     engine.ask(Feedback("kept", 4, user="ann", item="tea"))
     switch.error = StorageFailed("the disk did not synchronise")
@@ -111,7 +112,7 @@ def test_after_a_failed_synchronisation_nothing_is_accepted(tmp_path: Path) -> N
         engine.ask(AskVersion())
     assert [str(failure) for failure in failures] == ["the disk did not synchronise"]
     assert engine.readiness.phase == "failed"
-    with Engine(tmp_path / "shop") as engine:  # the folder is free again, and holds what was acknowledged
+    with Engine(place / "shop") as engine:  # the folder is free again, and holds what was acknowledged
         engine.wait_ready()
         assert engine.ask(AskVersion()).ratings == 1
         assert not engine.ask(Feedback("lost", 4, user="ann", item="tea")).duplicate

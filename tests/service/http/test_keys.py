@@ -267,9 +267,10 @@ def test_a_rotated_key_lasts_as_long_as_the_old_one_was_made_for(tmp_path: Path,
 def test_a_key_that_lasts_to_the_end_of_time_can_be_rotated(tmp_path: Path) -> None:
     keys = Keys(tmp_path)
     old = keys.create(["read"], expires=datetime(9999, 12, 31, tzinfo=UTC))
-    entry = json.loads(keys.path.read_text())
+    path = tmp_path / "keys.json"
+    entry = json.loads(path.read_text())
     entry["keys"][0]["made"] = "2001-01-01T00:00:00Z"
-    keys.path.write_text(json.dumps(entry))
+    path.write_text(json.dumps(entry))
     assert keys.verify(keys.rotate(name_of(old))) is not None
 
 

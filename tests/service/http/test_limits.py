@@ -427,7 +427,7 @@ def test_a_stream_ends_when_its_key_does(tmp_path: Path, harm: str, monkeypatch:
             while not (await listener.line()).startswith(b"event: series"):
                 pass
         if harm == "harmed":
-            keys.path.write_bytes(b"nonsense")
+            (tmp_path / "keys.json").write_bytes(b"nonsense")
         elif key is None:
             keys.create(["read"])
         else:

@@ -19,11 +19,11 @@ from albatross.service.api.answers import Accepted, Refusal
 from albatross.service.api.errors import BadValue, NotWritten
 from albatross.service.api.requests import AskVersion, Feedback, FeedbackBatch, Recommend
 from albatross.service.engine import deciding
-from albatross.service.engine import engine as engine_module
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.options import Options
 from albatross.service.engine.queue import Queue
 from albatross.service.engine.tickets import Ticket
+from albatross.service.storage import home as home_module
 from albatross.service.storage import log as log_module
 from albatross.service.storage.events import answer_handle
 from albatross.service.storage.folder import LOG, FolderLock
@@ -45,13 +45,13 @@ def test_who_comes_second_does_not_remove_the_folder_of_the_first(tmp_path: Path
     class Late(FolderLock):
         def __init__(self, folder: Path) -> None:
             if not first:
-                monkeypatch.setattr(engine_module, "FolderLock", FolderLock)
+                monkeypatch.setattr(home_module, "FolderLock", FolderLock)
                 first.append(Engine(folder, OPTIONS))
                 first[0].wait_ready()
                 first[0].ask(Feedback("kept", 3, user="ann", item="tea"))
             super().__init__(folder)
 
-    monkeypatch.setattr(engine_module, "FolderLock", Late)
+    monkeypatch.setattr(home_module, "FolderLock", Late)
     with pytest.raises(InvalidInput, match="is in use"):
         Engine(tmp_path / "shop", OPTIONS)
     assert first[0].ask(AskVersion()).ratings == 1
@@ -95,7 +95,7 @@ def test_a_backup_that_fails_is_answered(tmp_path: Path, monkeypatch: pytest.Mon
             raise sqlite3.OperationalError("database or disk is full")
 
         with monkeypatch.context() as patch:
-            patch.setattr("albatross.service.engine.aside.keep_backup", fail)
+            patch.setattr("albatross.service.storage.home.keep_backup", fail)
             with pytest.raises(NotWritten, match="full"):
                 shop.backup()
         assert shop.backup().seq == 3

@@ -2,7 +2,6 @@
 
 import hashlib
 import shutil
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -15,8 +14,8 @@ from albatross.service.engine.deciding import shown_items
 from albatross.service.engine.model import Model
 from albatross.service.engine.snapshots import kernel_of
 from albatross.service.storage.events import Decided, Reasons
-from albatross.service.storage.folder import LOG
 from albatross.service.storage.mark import Head
+from albatross.service.storage.store import Store
 
 CHEAP_BYTES = 1 << 23
 """A state up to this size is named in milliseconds."""
@@ -70,19 +69,10 @@ def version_of(model: Model, head: Head, durability: str, state: str, known: tup
     )
 
 
-def disk_of(folder: Path, head: Head, known: tuple[int, str] | None) -> Disk:
-    """What a folder takes. `known` is the newest snapshot: its event and its state id."""
+def disk_of(folder: Path, store: Store, known: tuple[int, str] | None) -> Disk:
+    """What a service takes. `known` is the newest snapshot: its event and its state id."""
     seq, state_id = (0, None) if known is None else known
-    return Disk(_log_bytes(folder), _free_bytes(folder), seq, state_id, head.seq)
-
-
-def _log_bytes(folder: Path) -> int | None:
-    """What SQLite's files take, as far as they can be looked at."""
-    sizes = []
-    for name in (LOG, f"{LOG}-wal"):
-        with suppress(OSError):
-            sizes.append((folder / name).stat().st_size)
-    return sum(sizes) if sizes else None
+    return Disk(store.size(), _free_bytes(folder), seq, state_id, store.head.seq)
 
 
 def _free_bytes(folder: Path) -> int | None:

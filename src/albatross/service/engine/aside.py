@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable
-from pathlib import Path
 
 from albatross.core.errors import InvalidInput
 from albatross.kernels.catalogue import SEARCHED_FROM
@@ -14,16 +13,16 @@ from albatross.service.engine.model import Model
 from albatross.service.engine.replaying import look_back, report
 from albatross.service.engine.tickets import Ticket, tell_all
 from albatross.service.engine.warming import warm
-from albatross.service.storage.backup import keep_backup
 from albatross.service.storage.events import Genesis
+from albatross.service.storage.home import Home
 from albatross.service.storage.snapshots import Manifest
 
 
 class Aside:
     """The owner thread of the engine begins things here; whoever waits for one of them is told when it is done."""
 
-    def __init__(self, folder: Path, genesis: Genesis, complain: Callable[[str], None]) -> None:
-        self.folder, self.genesis, self._complain = folder, genesis, complain
+    def __init__(self, home: Home, genesis: Genesis, complain: Callable[[str], None]) -> None:
+        self.home, self.genesis, self._complain = home, genesis, complain
         self.snapshot_seq = 0
         """The event of the newest snapshot that is on disk."""
         self.known_state: tuple[int, str] | None = None
@@ -53,7 +52,7 @@ class Aside:
 
     def _write(self, taken: snapshots.Capture, ticket: Ticket | None) -> None:
         try:
-            path, manifest = snapshots.write(self.folder, taken)
+            path, manifest = snapshots.write(self.home.folder, taken)
         except Exception as error:  # the log has it all: a snapshot saves time, no more
             self._complain(f"no snapshot could be written at event {taken.head.seq}: {error}")
             if ticket is not None:
@@ -74,7 +73,7 @@ class Aside:
 
     def _copy(self, ticket: Ticket) -> None:
         try:
-            path, head = keep_backup(self.folder)
+            path, head = self.home.keep_backup()
             ticket.answer = BackupTaken(head.seq, head.chain.hex(), str(path))
         except InvalidInput as error:
             ticket.error = error
@@ -93,9 +92,9 @@ class Aside:
         request = ticket.request
         try:
             if isinstance(request, LookBack):
-                self._past, ticket.answer = look_back(self.folder, self.genesis, request, self._past)
+                self._past, ticket.answer = look_back(self.home, self.genesis, request, self._past)
             else:
-                ticket.answer = report(self.folder, self.genesis)
+                ticket.answer = report(self.home, self.genesis)
         except Refused as error:
             ticket.error = error
         except Exception as error:  # whatever it is, somebody waits for the answer

@@ -7,7 +7,7 @@ from albatross.core.vocabulary import Vocabulary
 from albatross.service.api.errors import BadValue
 from albatross.service.api.requests import Feedback, FeedbackBatch, Recommend, Request
 from albatross.service.api.values import MOST_CANDIDATES, MOST_SHOWN, check_count, check_id, check_rating
-from albatross.service.storage.events import event_handle, request_handle
+from albatross.service.storage.events import answer_handle, event_handle, request_handle
 
 
 def check_recommend(request: Recommend, items: Vocabulary) -> None:
@@ -37,7 +37,17 @@ def handles_asked(request: Request[Any]) -> list[bytes]:
     else:
         name = request.request_id if isinstance(request, Recommend) else None
         return [] if name is None or not _is_text(name) else [request_handle(name)]
-    return [event_handle(event.event_id) for event in events if _is_text(event.event_id)]
+    handles = [event_handle(event.event_id) for event in events if _is_text(event.event_id)]
+    handles += [handle for event in events if (handle := answer_asked(event)) is not None]
+    return handles
+
+
+def answer_asked(request: Feedback) -> bytes | None:
+    """The handle of the answer that a rating is, as far as the request alone tells it."""
+    digits = str(request.decision_id).partition("-")[0]
+    if request.item is None or not _is_text(request.item) or not (digits.isascii() and digits.isdigit() and len(digits) < 19):
+        return None
+    return answer_handle(int(digits), request.item)
 
 
 def _is_text(name: str) -> bool:

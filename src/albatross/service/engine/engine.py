@@ -31,15 +31,10 @@ from albatross.service.engine.recovery import recover
 from albatross.service.engine.tickets import Promise, Ticket, tell_all
 from albatross.service.engine.warming import warm
 from albatross.service.storage.events import Decided, Forget, Genesis, Rated, encode, handles_of
-from albatross.service.storage.folder import LOG, FolderLock, check_begun, make_folder, remove_unfinished, tidy
-from albatross.service.storage.log import create_log
-from albatross.service.storage.migration import open_log
+from albatross.service.storage.home import Home, home_of
 from albatross.service.storage.reading import adoptions, read_events, read_genesis
 from albatross.service.storage.snapshots import remove_all
 from albatross.service.storage.store import Row, Store
-
-FLUSH_SECONDS = 0.5
-"""With relaxed durability, between two synchronisations: with the time they take, a power failure costs a second at most."""
 
 ADOPTED = b"adopted"
 """Content of the handle of an accepted change of the policy: there is only one thing it can be."""
@@ -55,36 +50,33 @@ class Engine:
 
     def __init__(
         self,
-        folder: str | Path,
+        folder: str | Path | Home,
         options: Options | None = None,
         on_failure: Callable[[BaseException], None] | None = None,
         on_complaint: Callable[[str], None] | None = None,
-        open_store: Callable[[Path, bool], Store] = open_log,
+        open_store: Callable[[Home, bool], Store] | None = None,
     ) -> None:
-        """Begin to open a folder, which is made if it does not exist.
+        """Begin to open a folder, or a database by its address; what is needed there is made if it does not exist.
 
         Refuses at once, with `InvalidInput`, a folder that another process serves and options that contradict it.
         `on_failure` is called from the owner thread, once, when the engine cannot go on (the log is damaged, the disk failed):
         a server should then end with an exit code other than zero. Without it, the next request raises what happened.
         `on_complaint` is told what went wrong and harms nobody, such as a snapshot that could not be used.
         """
-        self.folder, self.options = Path(folder), options or Options()
+        self.home = home_of(folder) if isinstance(folder, str | Path) else folder
+        self.folder, self.options = self.home.folder, options or Options()
         check_options(self.options)
-        made = not self.folder.exists()
-        make_folder(self.folder)
-        self._lock = FolderLock(self.folder)
+        self.home.claim()
         try:
             self._store = self._open(open_store)
             try:
                 self.genesis = self._read_genesis()
-                check_agrees(self.options, self.genesis, str(self.folder))
+                check_agrees(self.options, self.genesis, str(self.home))
             except BaseException:
                 self._store.close()
                 raise
         except BaseException:
-            if made and not (self.folder / LOG).exists():  # nobody else can have begun it: we hold the lock
-                remove_unfinished(self.folder)
-            self._lock.release()
+            self.home.release()
             raise
         self._process = os.getpid()
         self._on_failure, self._on_complaint = on_failure, on_complaint
@@ -95,8 +87,8 @@ class Engine:
         self._done, self._total = 0, self._store.head.seq
         self._incarnation = secrets.token_hex(8)
         self._snapshot_due = 0
-        self._flushed, self._flush_due = 0, 0.0
-        self._aside = Aside(self.folder, self.genesis, self._complain)
+        self._beat_due = 0.0
+        self._aside = Aside(self.home, self.genesis, self._complain)
         self.complaints: list[str] = []
         """What went wrong and harms nobody: why snapshots were skipped, or could not be written."""
         self._owner = threading.Thread(target=self._own, name="albatross-engine", daemon=True)
@@ -104,23 +96,22 @@ class Engine:
 
     def _read_genesis(self) -> Genesis:
         """The first event, once changed sources of the policy are accepted, if they are."""
-        genesis = read_genesis(self._store, str(self.folder))
+        genesis = read_genesis(self._store, str(self.home))
         adopted = adoption(self.options, genesis, 1 + sum(1 for _ in adoptions(self._store)))
         if adopted is None:
             return genesis
-        _try_out(replace(genesis, outside=adopted.outside, parameters=adopted.parameters))
+        try_out(replace(genesis, outside=adopted.outside, parameters=adopted.parameters))
         self._store.append([Row(encode(adopted), [(handle, ADOPTED) for handle in handles_of(adopted)])])
         remove_all(self.folder)  # they are of the old source
-        return read_genesis(self._store, str(self.folder))
+        return read_genesis(self._store, str(self.home))
 
-    def _open(self, open_store: Callable[[Path, bool], Store]) -> Store:
-        if not (self.folder / LOG).exists():
-            check_begun(self.folder)
+    def _open(self, open_store: Callable[[Home, bool], Store] | None) -> Store:
+        if not self.home.begun:
             genesis = new_genesis(self.options)
-            _try_out(genesis)  # a policy that cannot be used is refused before anything is written
-            create_log(self.folder, [[Row(encode(genesis))]])
-        tidy(self.folder)
-        return open_store(self.folder, self.options.durability == "commit")
+            try_out(genesis)  # a policy that cannot be used is refused before anything is written
+            self.home.begin([Row(encode(genesis))])
+        durable = self.options.durability == "commit"
+        return self.home.open(durable) if open_store is None else open_store(self.home, durable)
 
     @property
     def readiness(self) -> Readiness:
@@ -197,9 +188,7 @@ class Engine:
 
     def _check_process(self) -> None:
         if os.getpid() != self._process:
-            raise NotReady(
-                f"{self.folder} was opened by process {self._process}; accepted: that one (a forked process opens its own folder)"
-            )
+            raise NotReady(f"{self.home} was opened by process {self._process}; accepted: that one (a forked process opens its own folder)")
 
     def _check_open(self) -> None:
         if self._phase == "ready":
@@ -209,8 +198,8 @@ class Engine:
                 raise self._failure
             raise StorageFailed(f"the engine has failed: {self._failure}") from self._failure
         if self._phase in ("draining", "closed"):
-            raise NotReady(f"{self.folder} is {'being closed' if self._phase == 'draining' else 'closed'}")
-        raise NotReady(f"{self.folder} is being opened: {self._done:,} of {self._total:,} events done")
+            raise NotReady(f"{self.home} is {'being closed' if self._phase == 'draining' else 'closed'}")
+        raise NotReady(f"{self.home} is being opened: {self._done:,} of {self._total:,} events done")
 
     def _enter(self, phase: Phase) -> None:
         with self._changed:
@@ -224,7 +213,7 @@ class Engine:
     def _opening_progress(self, done: int, total: int) -> None:
         self._progress(done, total)
         if self._phase == "draining" and done < total:
-            raise NotReady(f"{self.folder} was closed while it was being opened")
+            raise NotReady(f"{self.home} was closed while it was being opened")
 
     def _complain(self, complaint: str) -> None:
         self.complaints.append(complaint)
@@ -251,7 +240,7 @@ class Engine:
             self._fail(error)
         finally:
             self._store.close()
-            self._lock.release()
+            self.home.release()
             self._enter("failed" if self._failure is not None else "closed")
 
     def _recover(self, progress: Callable[[int, int], None]) -> None:
@@ -265,7 +254,7 @@ class Engine:
     def _take(self) -> list[Ticket] | None:
         """The next group, perhaps of nobody; none when the engine is closed and nothing waits."""
         with self._changed:
-            self._queue.gather(lambda: self._phase == "draining", None if self.options.durability == "commit" else FLUSH_SECONDS)
+            self._queue.gather(lambda: self._phase == "draining", self._store.beat)
             return None if not self._queue and self._phase == "draining" else self._queue.take()
 
     def _serve(self, taken: list[Ticket]) -> None:
@@ -332,8 +321,7 @@ class Engine:
         self._aside.forget_past()
         remove_all(self.folder)
         self._store.erase(erased, Row(encode(Forget(time.time(), [seq for seq, _ in erased]))))
-        for old in self.folder.glob("log.format-*.sqlite"):  # they have it all, too
-            old.unlink()
+        self.home.erased()
         self._enter("replaying")
         self._recover(self._progress)
         self._enter("ready")
@@ -347,15 +335,14 @@ class Engine:
         self._aside.write(snapshots.capture(self._model, self._store.head, self._handles), ticket)
 
     def _keep_up(self) -> None:
-        """What is to be done from time to time: a snapshot, and making relaxed commits durable."""
+        """What is to be done from time to time: a snapshot, and what the store asks for."""
         self._aside.warm_ahead(self._model.agent.n_items)
         every, head = self.options.snapshot_every, self._store.head.seq
         if every and head >= self._snapshot_due + every and not self._aside.writing:
             self._begin_snapshot()
-        elif self.options.durability != "commit" and time.monotonic() >= self._flush_due and head > self._flushed:
-            self._store.flush()
-            self._flushed = head
-            self._flush_due = time.monotonic() + FLUSH_SECONDS
+        elif self._store.beat is not None and time.monotonic() >= self._beat_due:
+            self._store.keep()
+            self._beat_due = time.monotonic() + self._store.beat
 
     def _finish(self) -> None:
         self._aside.join()
@@ -379,7 +366,7 @@ class Engine:
             self._on_failure(error)
 
 
-def _try_out(genesis: Genesis) -> None:
+def try_out(genesis: Genesis) -> None:
     """Refuse a policy that cannot be used; of one from outside, also one that cannot be compiled."""
     if genesis.outside is None:
         Model(genesis)

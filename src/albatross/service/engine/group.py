@@ -45,7 +45,7 @@ from albatross.service.api.values import (
 )
 from albatross.service.api.views import Disk
 from albatross.service.engine.answering import decision_name, decision_of, disk_of, version_of
-from albatross.service.engine.checking import check_feedback, check_recommend, handles_asked
+from albatross.service.engine.checking import answer_asked, check_feedback, check_recommend, handles_asked
 from albatross.service.engine.deciding import decide, eligible
 from albatross.service.engine.model import Model
 from albatross.service.engine.overlay import Overlay
@@ -249,7 +249,8 @@ class Group:
         handles = [(handle, content)]
         if rated.decision is not None:
             answer = answer_handle(rated.decision, rated.item)
-            if answer in self._fresh or self.store.find(answer) is not None:
+            asked = answer_asked(request) == answer  # then it was looked for with all others
+            if answer in self._fresh or (self._kept.get(answer) if asked else self.store.find(answer)) is not None:
                 raise AlreadyRated("this item of the decision has been rated; accepted: one rating for each item that a decision showed")
             handles.append((answer, ANSWERED))
         self._check_rated(rated)
@@ -350,7 +351,7 @@ class Group:
         return lambda: version_of(self.model, self.store.head, engaged.durability, request.state, engaged.known_state)
 
     def disk(self, request: AskDisk) -> Callable[[], Disk]:
-        return lambda: disk_of(self.engaged.folder, self.store.head, self.engaged.known_state)
+        return lambda: disk_of(self.engaged.folder, self.store, self.engaged.known_state)
 
     def series(self, request: AskSeries) -> Callable[[], Series]:
         return self.model.series.series

@@ -13,20 +13,20 @@ from albatross.service.engine.model import Model
 from albatross.service.engine.recovery import replay
 from albatross.service.engine.verifying import verify
 from albatross.service.storage.events import Genesis, decode
-from albatross.service.storage.migration import reading_log
+from albatross.service.storage.home import Home
 from albatross.service.storage.snapshots import manifests
 from albatross.service.storage.store import DamagedLog, ReadableLog
 
 
-def look_back(folder: Path, genesis: Genesis, request: LookBack, past: Model | None) -> tuple[Model, PastView]:
+def look_back(home: Home, genesis: Genesis, request: LookBack, past: Model | None) -> tuple[Model, PastView]:
     """The model as it was at an event. It goes on from `past`, or from a snapshot, where these are not later than that."""
     check_count("seq", request.seq, 1, 2**53 - 1)
     check_count("n", request.n, 0, MOST_SHOWN)
     if request.user is not None:
         check_id("user", request.user)
-    with reading_log(folder) as log:
+    with home.reading() as log:
         seq = min(request.seq, log.head.seq)
-        model = past if past is not None and past.seq <= seq else _begin(folder, log, genesis, seq)
+        model = past if past is not None and past.seq <= seq else _begin(home.folder, log, genesis, seq)
         replay(log, model, until=seq)
         body = log.body(seq)
     view = None
@@ -49,12 +49,12 @@ def _begin(folder: Path, log: ReadableLog, genesis: Genesis, seq: int) -> Model:
     return Model(genesis)
 
 
-def report(folder: Path, genesis: Genesis) -> VerifyReport:
+def report(home: Home, genesis: Genesis) -> VerifyReport:
     """What `albatross verify` finds. A log that is damaged is a finding, not an error."""
     began = time.monotonic()
     try:
-        with reading_log(folder) as log:
-            found = verify(log, folder, genesis)
+        with home.reading() as log:
+            found = verify(log, home.folder, genesis)
     except DamagedLog as damage:
         return VerifyReport(False, 0, "", "", 0, 0, [], [], 0, time.monotonic() - began, str(damage))
     detail = f"the snapshot at event {found.contradicted[0]} is not what the log gives" if found.contradicted else None

@@ -12,7 +12,7 @@ import hashlib
 import hmac
 import os
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,12 +23,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from albatross.core.errors import InvalidInput, unknown
-from albatross.core.files import lock_file, whole_file
 from albatross.service.api.errors import NotReady
 from albatross.service.api.routes import Scope
+from albatross.service.storage.keyring import FileKeyring, Keyring
 
 SCOPES: tuple[str, ...] = get_args(Scope)
-FILE, LOCK = "keys.json", "keys.lock"
+FILE = "keys.json"
 OVERLAP = timedelta(days=1)
 """How long a key that is being replaced still works."""
 SLOW = "scrypt"
@@ -70,15 +70,15 @@ class _File(Struct, frozen=True):
 class Keys:
     """The keys of a folder. The file is read again whenever it has changed, so that a revoked key ends at once."""
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.path = Path(folder) / FILE
-        self._name = str(self.path)
-        self._stamp: tuple[int, int, int] | None = None
+    def __init__(self, where: str | os.PathLike[str] | Keyring) -> None:
+        """`where`: a folder, or what a home keeps its keys in."""
+        self.ring = FileKeyring(Path(where)) if isinstance(where, str | os.PathLike) else where
+        self._stamp: Hashable | None = None
         self._keys: dict[str, Key] = {}
         # What was verified once is recognised by a fast keyed hash, whose key dies with the process.
         self._pepper = secrets.token_bytes(32)
         self._verified: dict[str, tuple[Key, bytes]] = {}
-        self._once = self.path.with_name(LOCK).exists()
+        self._once = self.ring.lost
 
     @property
     def needed(self) -> bool:
@@ -154,21 +154,23 @@ class Keys:
     def refresh(self) -> None:
         """Read the file if it has changed. Raises `NotReady` where it was there and cannot be read: that opens nothing."""
         try:
-            status = os.stat(self._name)  # noqa: PTH116 - while requests wait, and a Path takes three times as long
-        except FileNotFoundError:
+            stamp = self.ring.stamp()
+        except OSError as error:
+            raise NotReady(f"{FILE} cannot be read: {error.strerror or error}") from None
+        if stamp is None:
             if self._stamp is not None or self._once:
                 raise NotReady(f"there were keys, and {FILE} is gone; put it back, or make a key: albatross keys create") from None
             return
-        except OSError as error:
-            raise NotReady(f"{FILE} cannot be read: {error.strerror}") from None
-        stamp = (status.st_mtime_ns, status.st_ino, status.st_size)
         if stamp != self._stamp:
             self._keys = self._read()
             self._stamp = stamp
 
     def _read(self) -> dict[str, Key]:
         try:
-            found = msgspec.json.decode(self.path.read_bytes(), type=_File).keys
+            document = self.ring.read()
+            if document is None:
+                return {}
+            found = msgspec.json.decode(document, type=_File).keys
             for key in found:
                 if key.hash not in _HASHES:
                     raise ValueError(f"a hash called {key.hash}")
@@ -176,8 +178,6 @@ class Keys:
                 _ = key.lifespan, bytes.fromhex(key.digest)
                 if len(bytes.fromhex(key.salt)) > hashlib.blake2b.MAX_KEY_SIZE:
                     raise ValueError("a long salt")
-        except FileNotFoundError:
-            return {}
         except (OSError, ValueError, TypeError) as error:
             # The stamp of before is kept out, so that it is tried again until the file is whole.
             self._stamp = (0, 0, 0)
@@ -190,17 +190,14 @@ class Keys:
 
         `name`: a key that must be there. The lock stays behind and says that there has been a key: without one, it is not made.
         """
-        if name is not None and not self.path.exists():
+        if name is not None and self.ring.stamp() is None:
             raise unknown("key", name, ())
-        lock = os.open(self.path.with_name(LOCK), os.O_CREAT | os.O_RDWR, 0o600)
-        with open(lock, "r+b") as file:  # noqa: PTH123 - a Path cannot set the mode
-            lock_file(file, wait=True)
+        with self.ring.changing() as write:
             keys = self._read()
             if name is not None and name not in keys:
                 raise unknown("key", name, keys)
             yield keys
-            with whole_file(self.path, 0o600) as new:
-                new.write_bytes(msgspec.json.format(msgspec.json.encode(_File(list(keys.values()))), indent=1))
+            write(msgspec.json.format(msgspec.json.encode(_File(list(keys.values()))), indent=1))
 
     def _mark(self, given: str) -> bytes:
         return hmac.digest(self._pepper, given.encode("utf-8", "surrogatepass"), "sha256")

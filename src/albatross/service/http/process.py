@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import structlog
 
@@ -18,13 +19,15 @@ from albatross.service.engine.engine import Engine
 from albatross.service.engine.options import Options
 from albatross.service.http.admission import Admission
 from albatross.service.http.application import Application
-from albatross.service.http.bridge import Bridge
+from albatross.service.http.bridge import Asked, Bridge
 from albatross.service.http.keys import Keys
 from albatross.service.http.logs import everything_logged, unforeseen
 from albatross.service.http.names import LOOPBACK, is_loopback
 from albatross.service.http.wire.connection import Connection
 from albatross.service.http.wire.crowd import MOST_CONNECTIONS, SPARE_DESCRIPTORS, Crowd
 from albatross.service.http.wire.tls import accept, context_of
+from albatross.service.storage.events import Genesis
+from albatross.service.storage.home import Home, home_of
 
 PROGRESS_SECONDS = 1.0
 DRAIN_SECONDS = 10
@@ -63,7 +66,7 @@ class Address:
                 accepted = "scheme and host, and a port if it is not the usual one, as https://shop.example"
                 raise InvalidInput(f"--allow-origin is {origin!r}; accepted: {accepted}")
         if not keys.needed:
-            how = f"make one first: albatross keys create {keys.path.parent} --scope recommend --scope feedback"
+            how = f"make one first: albatross keys create {keys.ring.name} --scope recommend --scope feedback"
             if not is_loopback(self.host):
                 raise InvalidInput(f"host is {self.host!r}, which others can reach, and there is no key; {how}")
             if self.allow_hosts:
@@ -90,9 +93,35 @@ class Address:
         return {*LOOPBACK, *self.allow_hosts, f"[{self.host}]" if ":" in self.host else self.host}
 
 
-def serve(folder: Path, options: Options, address: Address, listening: socket.socket | None = None) -> None:
-    """Serve until told to end by SIGTERM or the interrupt key. Raises what made it end otherwise."""
-    keys = Keys(folder)
+class Served(Asked, Protocol):
+    """What is served: an engine, or what stands for one elsewhere."""
+
+    @property
+    def genesis(self) -> Genesis: ...
+
+    def wait_ready(self, timeout: float | None = None) -> None: ...
+
+    def close(self) -> None: ...
+
+
+Opening = Callable[[Home, Options, Callable[[BaseException], None]], Served]
+"""What opens a home. The function it is given is to be called when that cannot go on."""
+
+
+def open_engine(home: Home, options: Options, fail: Callable[[BaseException], None]) -> Served:
+    return Engine(home, options, on_failure=fail, on_complaint=lambda text: log.warning("complaint", detail=text))
+
+
+def serve(
+    where: str | Path | Home,
+    options: Options,
+    address: Address,
+    listening: socket.socket | None = None,
+    opening: Opening = open_engine,
+) -> None:
+    """Serve a folder, or a database, until told to end by SIGTERM or the interrupt key. Raises what made it end otherwise."""
+    home = home_of(where) if isinstance(where, str | Path) else where
+    keys = Keys(home.keyring)
     address.check(keys)
     tls = address.tls
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -102,16 +131,24 @@ def serve(folder: Path, options: Options, address: Address, listening: socket.so
         everything_logged(runner.get_loop()),
     ):
         try:
-            runner.run(_serve(folder, options, address, keys, tls, opened))
+            runner.run(_serve(home, options, address, keys, tls, opened, opening))
         except (InvalidInput, OSError):
             raise
         except Exception as error:
             unforeseen(error)
             raise SystemExit(1) from None
+        finally:
+            keys.ring.close()
 
 
 async def _serve(
-    folder: Path, options: Options, address: Address, keys: Keys, tls: ssl.SSLContext | None, listening: socket.socket
+    home: Home,
+    options: Options,
+    address: Address,
+    keys: Keys,
+    tls: ssl.SSLContext | None,
+    listening: socket.socket,
+    opening: Opening,
 ) -> None:
     loop = asyncio.get_running_loop()
     ending = asyncio.Event()
@@ -121,7 +158,7 @@ async def _serve(
         failure.append(error)
         loop.call_soon_threadsafe(ending.set)
 
-    engine = Engine(folder, options, on_failure=fail, on_complaint=lambda text: log.warning("complaint", detail=text))
+    engine = opening(home, options, fail)
     try:
         crowd = Crowd(_most_connections())
         admission = Admission(engine, keys, options.queue, address.names, address.allow_origins, not is_loopback(address.host))
@@ -131,7 +168,7 @@ async def _serve(
         stop = await _welcome(application, crowd, tls, listening)
         host, port = listening.getsockname()[:2]
         scheme = "http" if tls is None else "https"
-        log.info("listening", url=f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}", folder=str(folder), keys=keys.needed)
+        log.info("listening", url=f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}", folder=str(home), keys=keys.needed)
         tasks = [loop.create_task(_tell_progress(engine, ending)), loop.create_task(crowd.watch())]
         await ending.wait()
         log.info("draining")
@@ -159,7 +196,7 @@ async def _welcome(application: Application, crowd: Crowd, tls: ssl.SSLContext |
     return loop.create_task(accept(listening, tls, application, crowd)).cancel
 
 
-async def _tell_progress(engine: Engine, ending: asyncio.Event) -> None:
+async def _tell_progress(engine: Served, ending: asyncio.Event) -> None:
     """Say what goes on before the first question can be answered."""
     told = ""
     while not ending.is_set():
@@ -175,7 +212,7 @@ async def _tell_progress(engine: Engine, ending: asyncio.Event) -> None:
         await asyncio.to_thread(_wait_ready, engine)
 
 
-def _wait_ready(engine: Engine) -> None:
+def _wait_ready(engine: Served) -> None:
     with contextlib.suppress(Exception):  # what fails is told by `on_failure`
         engine.wait_ready(PROGRESS_SECONDS)
 

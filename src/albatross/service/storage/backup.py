@@ -9,10 +9,11 @@ from pathlib import Path
 from albatross.core.errors import InvalidInput
 from albatross.core.files import sync_folder
 from albatross.service.storage.folder import BACKUPS, KEYS, LOG, make_folder, remove_unfinished
-from albatross.service.storage.log import LogReader
+from albatross.service.storage.log import LogReader, copy_rows
 from albatross.service.storage.mark import Head, write_mark
 from albatross.service.storage.migration import reading_log
 from albatross.service.storage.reading import Progress, check_log, nothing
+from albatross.service.storage.store import ReadableLog
 
 NAME = re.compile(r"(\d{6,})-event-\d+")
 """What we call our own; anything else there is somebody's, and stays."""
@@ -25,20 +26,28 @@ def copy_folder(folder: Path, target: Path, progress: Progress = nothing) -> Hea
 
     Snapshots are not copied: the log has it all.
     """
+    with reading_log(folder) as log:
+        return copy_log(log, (folder / KEYS).read_bytes() if (folder / KEYS).exists() else None, target, progress)
+
+
+def copy_log(log: ReadableLog, keys: bytes | None, target: Path, progress: Progress = nothing) -> Head:
+    """Make a folder with a log, as it is read here, row by row the same."""
     if target.exists():
         raise InvalidInput(f"{target} exists already; accepted: the name of a folder to make")
     unfinished = target.with_name(f".{target.name}.{os.getpid()}.unfinished")
     make_folder(target.parent)
     try:
         make_folder(unfinished)
-        with reading_log(folder) as log:
-            head = log.head
+        head = log.head
+        if isinstance(log, LogReader):
             os.close(os.open(unfinished / LOG, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
             log.copy(unfinished / LOG)
-        write_mark(unfinished, head)
-        if (folder / KEYS).exists():
-            shutil.copy(folder / KEYS, unfinished / KEYS)
-            (unfinished / KEYS).chmod(0o600)
+            write_mark(unfinished, head)
+        else:
+            copy_rows(unfinished, log.rows(), log.handles())
+        if keys is not None:
+            (unfinished / KEYS).touch(0o600)
+            (unfinished / KEYS).write_bytes(keys)
         with contextlib.closing(LogReader(unfinished / LOG)) as copy:
             check_log(copy, progress)
         for path in unfinished.iterdir():

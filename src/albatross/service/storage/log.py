@@ -24,6 +24,8 @@ HANDLES_AT_ONCE = 256
 """Handles that one statement looks for."""
 PAGE = 4096
 """Bytes that a row adds to the journal at least, about: a page of it."""
+FLUSH_SECONDS = 0.5
+"""With relaxed durability, between two synchronisations: with the time they take, a power failure costs a second at most."""
 JOURNAL_BYTES = 1 << 22
 """Bytes in SQLite's journal from which on it is brought into the main file."""
 
@@ -114,14 +116,19 @@ class LogReader:
             raise DamagedLog(f"{self.path} is damaged in its table of handles: {error}") from error
 
     def read(self, checked: bool = True) -> Iterator[tuple[int, list[bytes | None]]]:
-        chain, before = NO_CHAIN, 0
+        chain = NO_CHAIN
+        for rows in self.rows():
+            if checked:
+                chain = check_rows(str(self.path), chain, rows)
+            yield rows[0][0], [None if row[1] is None else row[1][SALT:] for row in rows]
+
+    def rows(self) -> Iterator[list[Written]]:
+        before = 0
         for rows in self._chunks("SELECT seq, body, digest, chain FROM log ORDER BY seq"):
             if rows[0][0] != before + 1 or rows[-1][0] != before + len(rows):
                 missing = next(expected for expected, row in enumerate(rows, start=before + 1) if row[0] != expected)
                 raise DamagedLog(f"{self.path} is damaged at event {missing}: it is missing")
-            if checked:
-                chain = check_rows(str(self.path), chain, rows)
-            yield before + 1, [None if row[1] is None else row[1][SALT:] for row in rows]
+            yield rows
             before += len(rows)
         if before != self._head.seq:
             raise DamagedLog(f"{self.path} is damaged behind event {before}: {self._head.seq} events were expected")
@@ -160,6 +167,8 @@ class SQLiteLog(LogReader):
     def __init__(self, folder: Path, durable: bool = True) -> None:
         self.path = folder / LOG
         self.durable = durable
+        self.beat = None if durable else FLUSH_SECONDS
+        self._flushed = 0
         self._journal = str(self.path) + "-wal"
         self._unsettled = 0
         """About so many bytes are in the journal and not in the main file."""
@@ -241,6 +250,10 @@ class SQLiteLog(LogReader):
         self._unsettled = 0
         self._erasing = self._erasing and bool(busy)
 
+    def keep(self) -> None:
+        if self._head.seq > self._flushed:
+            self.flush()
+
     def flush(self) -> None:
         """The journal itself is synchronised: a checkpoint does so only as far as nobody reads it."""
         try:
@@ -251,6 +264,14 @@ class SQLiteLog(LogReader):
         except OSError as error:
             raise StorageFailed(f"{self.path} could not be synchronised ({error}); nothing more is accepted until a restart") from error
         self._mark.set(self._head)
+        self._flushed = self._head.seq
+
+    def size(self) -> int | None:
+        sizes = []
+        for name in (str(self.path), self._journal):
+            with contextlib.suppress(OSError):
+                sizes.append(os.stat(name).st_size)  # noqa: PTH116 - one has the name that SQLite gave it
+        return sum(sizes) if sizes else None
 
     def close(self) -> None:
         self._connection.close()
@@ -273,6 +294,23 @@ def create_log(folder: Path, rows: Iterable[Sequence[Row]], name: str = LOG) -> 
 
     Rows come in groups, so that a long log need not be in memory.
     """
+
+    def lines() -> Iterator[tuple[list[Written], list[tuple[bytes, int, bytes]]]]:
+        head = Head(0, NO_CHAIN)
+        for group in rows:
+            written = chained(head, group)
+            yield written, [(handle, line[0], content) for row, line in zip(group, written, strict=True) for handle, content in row.handles]
+            head = Head(written[-1][0], written[-1][3])
+
+    return _create(folder, lines(), name)
+
+
+def copy_rows(folder: Path, rows: Iterable[list[Written]], handles: Iterable[list[tuple[bytes, int, bytes]]]) -> Head:
+    """Make the log of a folder with all rows and handles of another, as they stand there."""
+    return _create(folder, itertools.chain(((part, []) for part in rows), (([], part) for part in handles)), LOG)
+
+
+def _create(folder: Path, lines: Iterable[tuple[list[Written], list[tuple[bytes, int, bytes]]]], name: str) -> Head:
     path, unfinished = folder / name, folder / f".{name}.unfinished"
     for old in folder.glob(f".{name}.unfinished*"):
         old.unlink()
@@ -281,12 +319,11 @@ def create_log(folder: Path, rows: Iterable[Sequence[Row]], name: str = LOG) -> 
     with contextlib.closing(sqlite3.connect(unfinished, isolation_level=None)) as connection:
         connection.executescript(SCHEMA)
         connection.execute("BEGIN")
-        for group in rows:
-            written = chained(head, group)
+        for written, handles in lines:
             connection.executemany("INSERT INTO log VALUES (?, ?, ?, ?)", written)
-            handles = ((handle, line[0], content) for row, line in zip(group, written, strict=True) for handle, content in row.handles)
             connection.executemany("INSERT OR IGNORE INTO handles VALUES (?, ?, ?)", handles)
-            head = Head(written[-1][0], written[-1][3])
+            if written:
+                head = Head(written[-1][0], written[-1][3])
         connection.execute("COMMIT")
     write_mark(folder, head)
     unfinished.replace(path)

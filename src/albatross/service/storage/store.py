@@ -53,6 +53,9 @@ class ReadableLog(Protocol):
     def read(self, checked: bool = True) -> Iterator[tuple[int, list[bytes | None]]]:
         """All rows in chunks, each with the number of its first. Raises `DamagedLog` at the first that does not fit."""
 
+    def rows(self) -> Iterator[list["Written"]]:
+        """The same as they stand in the log. That none is missing is checked, and nothing else."""
+
     def chain_at(self, seq: int) -> bytes | None: ...
     def handles(self) -> Iterator[list[tuple[bytes, int, bytes]]]:
         """Handle, row and content, in chunks, in any order."""
@@ -63,6 +66,13 @@ class ReadableLog(Protocol):
 class Store(ReadableLog, Protocol):
     """A durable log that can be written to. What it raises is a `DiskFull`, and nothing was kept, or a `StorageFailed`: then it ends."""
 
+    @property
+    def beat(self) -> float | None:
+        """Seconds between two calls of `keep`, also while nothing is written; none: it is not needed."""
+
+    def keep(self) -> None:
+        """What is to be done from time to time. Raises `StorageFailed` where nothing could be written any more."""
+
     def append(self, rows: Sequence[Row]) -> None:
         """Write rows behind the head, all or none. When this returns they are durable."""
 
@@ -71,6 +81,9 @@ class Store(ReadableLog, Protocol):
 
     def flush(self) -> None:
         """Make durable what was appended with relaxed durability."""
+
+    def size(self) -> int | None:
+        """Bytes that the log takes, as far as that can be told."""
 
 
 def digest_of(body: bytes) -> bytes:
@@ -125,7 +138,7 @@ def check_mark(where: str, mark: Head | None, log: ReadableLog) -> None:
     if mark.seq > log.head.seq:
         raise DamagedLog(
             f"{where} is damaged: the log ends at event {log.head.seq}, but events up to {mark.seq} were acknowledged. "
-            f"Keep a copy of the folder; a backup may have them. To go on without them: albatross doctor {where} --accept-loss"
+            f"Keep a copy; a backup may have them. To go on without them: albatross doctor {where} --accept-loss"
         )
     if log.chain_at(mark.seq) != mark.chain:
         raise DamagedLog(f"{where} is damaged: event {mark.seq} is not the one that was acknowledged")

@@ -14,8 +14,7 @@ from albatross.core.version import VERSION
 from albatross.kernels.compiling import cache_root, source_fingerprint
 from albatross.service.engine.options import policy_of
 from albatross.service.engine.snapshots import load
-from albatross.service.storage.folder import LOG, check_begun
-from albatross.service.storage.migration import reading_log
+from albatross.service.storage.home import Home
 from albatross.service.storage.reading import check_log, read_genesis
 from albatross.service.storage.snapshots import manifests
 
@@ -30,27 +29,25 @@ class Examination(NamedTuple):
     troubles: list[str]
 
 
-def examine(folder: Path) -> Examination:
+def examine(home: Home) -> Examination:
     """Look at everything a service needs. A running one goes on."""
+    folder = home.folder
     found = Examination([f"albatross {VERSION}, Python {sys.version.partition(' ')[0]}, machine code in {cache_root()}"], [])
-    where = folder if folder.is_dir() else folder.absolute().parent
+    where = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.is_dir())
     if not os.access(where, os.W_OK):
         found.troubles.append(f"{where} cannot be written to")
     else:
         _disk(where, found)
-    if (folder / LOG).is_file():
-        try:
-            _log(folder, found)
-        except InvalidInput as error:
-            found.troubles.append(str(error))
-    elif folder.exists() and not folder.is_dir():
+    if folder.exists() and not folder.is_dir():
         found.troubles.append(f"{folder} is a file; accepted: a folder")
-    else:
-        try:
-            check_begun(folder)
-            found.facts.append(f"{folder} is not there yet: albatross serve makes it")
-        except InvalidInput as error:
-            found.troubles.append(str(error))
+        return found
+    try:
+        if home.begun:
+            _log(home, found)
+        else:
+            found.facts.append(f"{home} is not there yet: albatross serve makes it")
+    except InvalidInput as error:
+        found.troubles.append(str(error))
     return found
 
 
@@ -70,16 +67,17 @@ def _disk(where: Path, found: Examination) -> None:
     found.facts.append(f"{where}: a durable write takes {1e3 * statistics.median(times):.2f} ms")
 
 
-def _log(folder: Path, found: Examination) -> None:
-    with reading_log(folder) as log:
-        genesis = read_genesis(log, str(folder))
+def _log(home: Home, found: Examination) -> None:
+    found.facts.extend(home.facts())
+    with home.reading() as log:
+        genesis = read_genesis(log, str(home))
         low, high = genesis.scale
-        found.facts.append(f"{folder}: policy {genesis.policy}, scale {low:g} to {high:g}, {log.head.seq:,} events")
+        found.facts.append(f"{home}: policy {genesis.policy}, scale {low:g} to {high:g}, {log.head.seq:,} events")
         check_log(log)
-        found.facts.append(f"{folder}: every event, every handle, the chain and the mark are sound")
+        found.facts.append(f"{home}: every event, every handle, the chain and the mark are sound")
         if source_fingerprint(type(policy_of(genesis))) != genesis.kernel:
             found.facts.append("the code has changed since the folder was made: its first start replays the whole log")
-        sound, complaints = manifests(folder)
+        sound, complaints = manifests(home.folder)
         for path, manifest in sound:
             try:
                 load(path, manifest, genesis)

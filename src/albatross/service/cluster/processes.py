@@ -1,0 +1,92 @@
+"""Which processes of a cluster run, as they say themselves: a row in the database for each, renewed while it lives."""
+
+import contextlib
+import os
+import socket
+import threading
+from collections.abc import Callable
+from typing import NamedTuple
+
+import psycopg
+
+from albatross.core.errors import InvalidInput
+from albatross.service.storage.postgres.session import BIRTH, Session, connect, name_of, understood
+
+SECONDS = 1.0
+"""Between two signs of life."""
+SILENT = 5.0
+"""A process without a sign of life for so many seconds is taken for dead."""
+
+TABLE = """
+CREATE TABLE IF NOT EXISTS albatross.processes (
+    kind text, node text, pid integer, url text NOT NULL, until timestamptz NOT NULL, told text NOT NULL DEFAULT '',
+    PRIMARY KEY (kind, node, pid)
+)
+"""
+RENEW = """
+INSERT INTO albatross.processes VALUES (%(kind)s, %(node)s, %(pid)s, %(url)s, clock_timestamp() + %(silent)s * interval '1 second')
+ON CONFLICT (kind, node, pid) DO UPDATE SET until = EXCLUDED.until RETURNING told
+"""
+
+
+class Process(NamedTuple):
+    kind: str
+    node: str
+    pid: int
+    url: str
+
+
+class Presence:
+    """Says that this process lives, until it ends. `on_stop` is called, once, when somebody has told it to stop."""
+
+    def __init__(self, address: str, kind: str, url: str, on_stop: Callable[[], None]) -> None:
+        self._address, self._on_stop = address, on_stop
+        self._named = {"kind": kind, "node": socket.gethostname(), "pid": os.getpid(), "url": url, "silent": SILENT}
+        self._ended = threading.Event()
+        with contextlib.closing(connect(address, writing=True)) as session, understood(name_of(address)), session.transaction():
+            session.execute("SELECT pg_advisory_xact_lock(%s)", (BIRTH,))
+            session.execute(TABLE)
+            session.execute("DELETE FROM albatross.processes WHERE until < clock_timestamp()")
+            session.execute(RENEW, self._named)
+        self._thread = threading.Thread(target=self._live, name="albatross-presence", daemon=True)
+        self._thread.start()
+
+    def _live(self) -> None:
+        session: Session | None = None
+        stopped = False
+        while not self._ended.wait(SECONDS):
+            try:
+                session = session or connect(self._address, writing=True, application_name="albatross presence")
+                told = session.execute(RENEW, self._named).fetchone()
+            except (InvalidInput, psycopg.Error):  # it is looked for again
+                if session is not None:
+                    session.close()
+                session = None
+                continue
+            if told == ("stop",) and not stopped:
+                stopped = True
+                self._on_stop()
+        with contextlib.suppress(InvalidInput, psycopg.Error):
+            session = session or connect(self._address, writing=True)
+            session.execute("DELETE FROM albatross.processes WHERE kind = %(kind)s AND node = %(node)s AND pid = %(pid)s", self._named)
+        if session is not None:
+            session.close()
+
+    def end(self) -> None:
+        self._ended.set()
+        self._thread.join()
+
+
+def present(session: Session) -> list[Process]:
+    """The processes that have given a sign of life."""
+    if session.execute("SELECT to_regclass('albatross.processes') IS NULL").fetchone() == (True,):
+        return []
+    rows = session.execute("SELECT kind, node, pid, url FROM albatross.processes WHERE until > clock_timestamp() ORDER BY 1, 2, 3")
+    return [Process(*row) for row in rows.fetchall()]
+
+
+def tell_to_stop(session: Session) -> int:
+    """Tell all processes of a cluster to stop; returns how many there are."""
+    if not present(session):
+        return 0
+    return session.execute("UPDATE albatross.processes SET told = 'stop' WHERE until > clock_timestamp()").rowcount

@@ -1,0 +1,152 @@
+"""What a front asks in the place of an engine: a shard in another process. All that waits for a shard goes there in one call."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+from albatross.service.api.answers import Answer, Readiness
+from albatross.service.api.errors import NotReady, Overloaded, StorageFailed
+from albatross.service.api.requests import Request
+from albatross.service.engine.queue import ALONE, MOST_AT_ONCE, PATIENCE
+from albatross.service.engine.tickets import Ticket, tell_all
+
+CALLS = 2
+"""Calls that may be under way at one time: while a shard commits one group, the next is on its way."""
+AGAIN_SECONDS = 0.1
+"""Between two attempts to reach a shard that does not answer."""
+MOST_SECONDS = 60.0
+"""How long a request waits for a shard that is being started again."""
+
+GOING = (NotReady, StorageFailed)
+"""What a shard answers when it is about to end: then nobody knows what became of a request, and it is asked again."""
+
+Settled = Sequence[Answer | BaseException]
+Call = Callable[[list[Request[Any]]], "Future[Settled]"]
+"""Asks a shard. The future fails where the shard is gone: then nobody knows what became of the requests."""
+
+
+class Router:
+    """Any thread may use it. Requests that a shard has not answered when it went are asked again: an event counts once."""
+
+    def __init__(self, call: Call, most: int) -> None:
+        self._call, self._most = call, most
+        self._changed = threading.Condition()
+        self._waiting: deque[Ticket] = deque()
+        self._calls = 0
+        self._not_before = 0.0
+        """When a shard that did not answer is asked again."""
+        self._reached = False
+        self._closed = False
+        self._sender = threading.Thread(target=self._send_all, name="albatross-router", daemon=True)
+        self._sender.start()
+
+    @property
+    def readiness(self) -> Readiness:
+        detail = None if self._reached else "the shard is being started"
+        return Readiness(self._reached, "ready" if self._reached else "opening", 0, 0, len(self._waiting), detail)
+
+    @property
+    def congested(self) -> bool:
+        try:
+            return self._reached and time.monotonic() - self._waiting[0].since > PATIENCE
+        except IndexError:
+            return False
+
+    @property
+    def capacity(self) -> int:
+        return self._most
+
+    def reached(self) -> None:
+        """The shard answers, as somebody who looked has found."""
+        with self._changed:
+            self._reached = True
+            self._changed.notify_all()
+
+    def put(self, tickets: Sequence[Ticket]) -> list[Ticket]:
+        """Queue tickets. Returns those that are refused at once; the others are told later, from another thread."""
+        refused: list[Ticket] = []
+        now = time.monotonic()
+        with self._changed:
+            for ticket in tickets:
+                if self._closed:
+                    ticket.error = NotReady("the front is being closed")
+                elif len(self._waiting) >= self._most:
+                    ticket.error = Overloaded(f"{len(self._waiting)} requests wait already; try again in {Overloaded.retry_after} s")
+                else:
+                    ticket.since = now
+                    self._waiting.append(ticket)
+                    continue
+                refused.append(ticket)
+            self._changed.notify_all()
+        return refused
+
+    def close(self) -> None:
+        """Answer what waits, and end."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        self._sender.join()
+        with self._changed:
+            self._changed.wait_for(lambda: self._calls == 0, MOST_SECONDS)
+
+    def _send_all(self) -> None:
+        """The life of the sender."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._closed or (self._waiting and self._calls < CALLS))
+                if not self._waiting:
+                    if self._closed:
+                        return
+                    continue
+                pause = AGAIN_SECONDS if self._calls >= CALLS else self._not_before - time.monotonic()
+                if pause > 0:
+                    self._changed.wait(pause)
+                    continue
+                taken = self._take()
+                self._calls += 1
+            try:
+                future = self._call([ticket.request for ticket in taken])
+            except Exception as error:  # what starts a call may fail as the call itself
+                future = Future()
+                future.set_exception(error)
+            future.add_done_callback(lambda done, taken=taken: self._settle(taken, done))  # type: ignore[misc]
+
+    def _take(self) -> list[Ticket]:
+        """All that wait, up to a limit, or up to a request that takes long: nobody else waits for its answer."""
+        taken: list[Ticket] = []
+        weight = 0
+        while self._waiting and weight < MOST_AT_ONCE:
+            alone = isinstance(self._waiting[0].request, ALONE)
+            if alone and taken:
+                break
+            taken.append(self._waiting.popleft())
+            weight += taken[-1].weight
+            if alone:
+                break
+        return taken
+
+    def _settle(self, taken: list[Ticket], done: "Future[Settled]") -> None:
+        try:
+            settled = done.result()
+        except Exception:  # the shard is gone, or is not there yet
+            settled = [NotReady("the shard of this user is being started again; try again")] * len(taken)
+        again: list[Ticket] = []
+        now = time.monotonic()
+        for ticket, result in zip(taken, settled, strict=True):
+            if isinstance(result, GOING) and now - ticket.since < MOST_SECONDS:
+                again.append(ticket)
+            elif isinstance(result, BaseException):
+                ticket.error = result
+            else:
+                ticket.answer = result
+        with self._changed:
+            self._calls -= 1
+            self._reached = not any(isinstance(result, GOING) for result in settled)
+            if again:
+                self._not_before = now + AGAIN_SECONDS
+                self._waiting.extendleft(reversed(again))
+            self._changed.notify_all()
+        tell_all(ticket for ticket in taken if ticket.error is not None or ticket.answer is not None)

@@ -1,0 +1,139 @@
+"""Starting, watching and stopping the processes of a cluster, and saying which there are."""
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from albatross.core.errors import InvalidInput
+from albatross.service.cluster.front import Front, free_port
+from albatross.service.cluster.processes import Presence, present, tell_to_stop
+from albatross.service.cluster.shard import Shard
+from albatross.service.engine.engine import try_out
+from albatross.service.engine.options import Options, new_genesis
+from albatross.service.http.keys import Keys
+from albatross.service.http.process import Address
+from albatross.service.storage.events import encode
+from albatross.service.storage.postgres.home import PostgresHome
+from albatross.service.storage.postgres.session import NotNow, connect, name_of, shards_of, understood
+from albatross.service.storage.store import Row
+
+CALLS = 64
+"""Calls that a shard takes at one time: each front has few under way."""
+DRAIN_SECONDS = 30.0
+
+log = structlog.get_logger()
+
+
+def make(address: str, shards: int, options: Options) -> None:
+    """Make the tables of a cluster, and the first event of each shard."""
+    if shards != 1:
+        raise InvalidInput(f"--shards is {shards}; accepted: 1 (items of several shards are not exchanged yet)")
+    home = PostgresHome(address)
+    if home.begun:
+        raise InvalidInput(f"{home} has a log already; accepted: a database without one")
+    genesis = new_genesis(options)
+    try_out(genesis)
+    home.begin([Row(encode(genesis))])
+
+
+def run(address: str, listen: Address, fronts: int, ray_address: str | None, snapshots: Path | None, queue: int) -> None:
+    """Run a cluster until somebody tells it to stop."""
+    import ray
+
+    home = PostgresHome(address)
+    if not home.begun:
+        raise InvalidInput(f"{home} has no log of albatross; accepted: one that albatross cluster init made")
+    keys = Keys(home.keyring)
+    listen.check(keys)
+    keys.ring.close()
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.set())
+    held, port = free_port(listen.host) if listen.port == 0 else (None, listen.port)
+    listen = replace(listen, port=port)
+    url = f"http://{f'[{listen.host}]' if ':' in listen.host else listen.host}:{port}"
+    _begin(ray, ray_address)
+    presence = Presence(address, "supervisor", url, stopping.set)
+    try:
+        folder = None if snapshots is None else str(snapshots.absolute())
+        kept: dict[str, Any] = {"max_restarts": -1, "max_task_retries": 0, "num_cpus": 0}
+        shard: Any = ray.remote(Shard).options(**kept, max_concurrency=CALLS).remote(address, 0, folder)
+        faces: list[Any] = [ray.remote(Front).options(**kept).remote() for _ in range(fronts)]
+        told = (address, shard, listen, queue, url)
+        running = {face.run.remote(*told): face for face in faces}
+        looking = shard.state.remote()
+        log.info("started", url=url, shards=1, fronts=fronts)
+        while not stopping.wait(0.5):
+            ended, _ = ray.wait(list(running), num_returns=len(running), timeout=0)
+            for call in ended:
+                _check_front(ray, call)
+                face = running.pop(call)
+                running[face.run.remote(*told)] = face
+            if ray.wait([looking], timeout=0)[0]:
+                with contextlib.suppress(ray.exceptions.RayError):  # it is being started again
+                    if (refusal := ray.get(looking)) is not None:
+                        raise InvalidInput(refusal)
+                looking = shard.state.remote()
+        log.info("stopping")
+        with contextlib.closing(connect(address, writing=True)) as session:
+            tell_to_stop(session)
+        ray.wait(list(running), num_returns=len(running), timeout=DRAIN_SECONDS)
+        ray.get(shard.close.remote(), timeout=DRAIN_SECONDS)
+    finally:
+        presence.end()
+        ray.shutdown()
+        if held is not None:
+            held.close()
+    log.info("stopped")
+
+
+def _check_front(ray: Any, call: Any) -> None:
+    """Refuse to go on where a front cannot serve at all; one that was killed, or told to end, is told again what to do."""
+    try:
+        ray.get(call)
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, InvalidInput | OSError) and not isinstance(error.cause, NotNow):
+            raise InvalidInput(f"a front cannot serve: {error.cause}") from None
+    except ray.exceptions.RayActorError:
+        pass  # Ray has started it again
+
+
+def _begin(ray: Any, address: str | None) -> None:
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    try:
+        ray.init(address=address or "local", include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise InvalidInput(f"no Ray cluster answers at {address}: {error}") from error
+
+
+def stop(address: str, wait: Callable[[float], object]) -> int:
+    """Tell a cluster to stop, and wait until it has. Returns how many processes there were."""
+    with contextlib.closing(connect(address, writing=True)) as session, understood(name_of(address)):
+        count = tell_to_stop(session)
+        while present(session):
+            wait(0.1)
+    return count
+
+
+def status(address: str) -> dict[str, Any]:
+    """What runs, as the database knows it."""
+    where = name_of(address)
+    with contextlib.closing(connect(address)) as session, understood(where):
+        if not shards_of(session, where):
+            raise InvalidInput(f"{where} has no log of albatross; accepted: one that albatross cluster init made")
+        rows = session.execute("SELECT shard, epoch, owner, seq, until > clock_timestamp() FROM albatross.shards ORDER BY shard").fetchall()
+        processes = present(session)
+    shards = []
+    for shard, epoch, owner, seq, held in rows:
+        node, _, pid = owner.rpartition(", process ")
+        known = {"pid": int(pid), "node": node} if held and pid else {"pid": None, "node": None}
+        shards.append({"shard": shard, "epoch": epoch, **known, "seq": seq, "state": "serving" if held else "stopped"})
+    fronts = [{"url": process.url, "pid": process.pid} for process in processes if process.kind == "front"]
+    return {"item_version": 0, "shards": shards, "fronts": fronts}

@@ -1,0 +1,75 @@
+"""A shard: the engine over the log of its own users, in a process that Ray starts, watches and starts again.
+
+It holds no truth. Its constructor runs again after a restart, takes the lease, and finds everything in PostgreSQL.
+"""
+
+import os
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from albatross.core.errors import InvalidInput
+from albatross.service.api.answers import Answer
+from albatross.service.api.errors import NotReady, StorageFailed
+from albatross.service.api.requests import Request
+from albatross.service.engine.engine import Engine
+from albatross.service.engine.options import Options
+from albatross.service.storage.postgres.home import PostgresHome
+from albatross.service.storage.postgres.session import NotNow
+
+AGAIN_SECONDS = 0.2
+"""Between two attempts to take a lease, or to reach the database."""
+
+
+class Shard:
+    """Made an actor by `cluster.running`. `answer` may be called by several fronts at one time."""
+
+    def __init__(self, address: str, number: int, snapshots: str | None) -> None:
+        self._home = PostgresHome(address, None if snapshots is None else Path(snapshots) / str(number), number)
+        self._failure: InvalidInput | None = None
+        try:
+            self._engine = self._open()
+        except InvalidInput as refusal:  # a damaged log is damaged for the next process, too
+            self._failure = refusal
+
+    def _open(self) -> Engine:
+        waiting = threading.Event()
+        while True:
+            engine = None
+            try:
+                engine = Engine(self._home, Options(), on_failure=_end)
+                engine.wait_ready()
+                return engine
+            except (NotNow, StorageFailed):  # another owner's lease ends, or the database comes back
+                if engine is not None:
+                    engine.close()
+                waiting.wait(AGAIN_SECONDS)
+
+    def answer(self, requests: Sequence[Request[Any]]) -> list[Answer | BaseException]:
+        """What came of each request."""
+        if self._failure is not None:
+            return [NotReady(f"the shard cannot be served: {self._failure}")] * len(requests)
+        futures: list[Future[Any] | BaseException] = []
+        for request in requests:
+            try:
+                futures.append(self._engine.submit(request))
+            except InvalidInput as refusal:
+                futures.append(refusal)
+        return [future if isinstance(future, BaseException) else future.exception() or future.result() for future in futures]
+
+    def state(self) -> str | None:
+        """Why the shard cannot be served; none where it is."""
+        return None if self._failure is None else str(self._failure)
+
+    def close(self) -> None:
+        """Answer what waits, write a snapshot, give the lease back."""
+        if self._failure is None:
+            self._engine.close()
+
+
+def _end(error: BaseException) -> None:
+    """Nothing more can be known here: a new process finds out. A log that is damaged is damaged for the next, too."""
+    if isinstance(error, StorageFailed) or not isinstance(error, InvalidInput):
+        os._exit(1)

@@ -1,0 +1,167 @@
+"""Where a service is at home: its log, and the folder with what lies beside it. A folder has both; a database has the log alone."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, closing
+from pathlib import Path
+from typing import Protocol
+
+from albatross.core.errors import InvalidInput
+from albatross.service.storage.backup import copy_folder, keep_backup
+from albatross.service.storage.folder import LOG, FolderLock, check_begun, make_folder, remove_unfinished, tidy
+from albatross.service.storage.keyring import FileKeyring, Keyring
+from albatross.service.storage.log import LogReader, create_log
+from albatross.service.storage.mark import Head, read_mark, write_mark
+from albatross.service.storage.migration import check_folder, open_log, reading_log
+from albatross.service.storage.snapshots import remove_all
+from albatross.service.storage.store import ReadableLog, Row, Store
+
+POSTGRES = ("postgresql://", "postgres://")
+"""How an address of PostgreSQL begins."""
+
+
+class Home(Protocol):
+    """Its name, as `str` gives it, stands in sentences: no password is in it."""
+
+    @property
+    def folder(self) -> Path:
+        """Of snapshots."""
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is a log. Refuses a home that had one and lost it."""
+
+    def claim(self) -> None:
+        """Before anything is written. Raises `InvalidInput` where another process is at home."""
+
+    def begin(self, rows: Sequence[Row]) -> None:
+        """Make the log, with its first rows."""
+
+    def open(self, durable: bool) -> Store:
+        """The log, for writing."""
+
+    def release(self) -> None:
+        """After the log was closed, or could not be opened."""
+
+    def reading(self) -> AbstractContextManager[ReadableLog]:
+        """The log as it is now, also while it is written to."""
+
+    @property
+    def keyring(self) -> Keyring:
+        """Where the service keeps its keys."""
+
+    def erased(self) -> None:
+        """Something was erased from the log: remove copies of how it was."""
+
+    def keep_backup(self) -> tuple[Path, Head]:
+        """Take a backup beside the log, while it is written to."""
+
+    def facts(self) -> list[str]:
+        """What is worth knowing of it, for `albatross doctor`."""
+
+    def take_over(self, folder: Path) -> Head:
+        """Make the log from that of a folder, which stays as it is."""
+
+    def accept_loss(self) -> tuple[Head | None, Head]:
+        """Take the log as it is for all there ever was. Returns what was known to be acknowledged, and where the log ends."""
+
+
+class FolderHome:
+    """A folder with everything, for one process at a time."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self._made = False
+        self._lock: FolderLock | None = None
+
+    def __str__(self) -> str:
+        return str(self.folder)
+
+    @property
+    def begun(self) -> bool:
+        if (self.folder / LOG).exists():
+            return True
+        check_begun(self.folder)
+        return False
+
+    def claim(self) -> None:
+        made = not self.folder.exists()
+        make_folder(self.folder)
+        self._lock = FolderLock(self.folder)
+        self._made = made
+        tidy(self.folder)
+
+    def begin(self, rows: Sequence[Row]) -> None:
+        create_log(self.folder, [rows])
+
+    def open(self, durable: bool) -> Store:
+        return open_log(self.folder, durable)
+
+    def release(self) -> None:
+        if self._lock is None:
+            return
+        if self._made and not (self.folder / LOG).exists():  # nobody else can have begun it: we hold the lock
+            remove_unfinished(self.folder)
+        self._lock.release()
+
+    def reading(self) -> AbstractContextManager[ReadableLog]:
+        return reading_log(self.folder)
+
+    @property
+    def keyring(self) -> Keyring:
+        return FileKeyring(self.folder)
+
+    def erased(self) -> None:
+        for old in self.folder.glob("log.format-*.sqlite"):  # they have it all, too
+            old.unlink()
+
+    def keep_backup(self) -> tuple[Path, Head]:
+        return keep_backup(self.folder)
+
+    def facts(self) -> list[str]:
+        return []
+
+    def take_over(self, folder: Path) -> Head:
+        return copy_folder(folder, self.folder)
+
+    def accept_loss(self) -> tuple[Head | None, Head]:
+        lock = FolderLock(self.folder)
+        try:
+            with closing(LogReader(self.folder / LOG)) as log:
+                for _ in log.read():  # what is left must be sound
+                    pass
+                if log.head.seq == 0:
+                    raise InvalidInput(f"{self.folder}: nothing is left of the log; accepted: a log with at least its first event")
+                before, now = read_mark(self.folder), log.head
+            remove_all(self.folder)  # some may know of what is gone
+            write_mark(self.folder, now)
+        finally:
+            lock.release()
+        return before, now
+
+
+def is_address(where: str | Path) -> bool:
+    """Whether this names a database and not a folder."""
+    return isinstance(where, str) and where.startswith(POSTGRES)
+
+
+def home_of(where: str | Path, snapshots: Path | None = None) -> Home:
+    """The home that a folder or the address of a database names. `snapshots`: a folder for those of a database."""
+    if is_address(where):
+        from albatross.service.storage.postgres.home import PostgresHome  # an extra, needed only here
+
+        return PostgresHome(str(where), snapshots)
+    if snapshots is not None:
+        raise InvalidInput(f"{where} keeps its snapshots itself; accepted: a folder for snapshots with an address postgresql://…")
+    if isinstance(where, str) and "://" in where:
+        raise InvalidInput(f"{where.partition('://')[0]}:// is not a kind of home; accepted: a folder, or postgresql://…")
+    return FolderHome(where)
+
+
+def existing_home(where: str | Path, snapshots: Path | None = None) -> Home:
+    """The same, where there must be a log already."""
+    home = home_of(where, snapshots)
+    if isinstance(home, FolderHome):
+        check_folder(home.folder)
+    elif not home.begun:
+        raise InvalidInput(f"{home} has no log of albatross; accepted: one that albatross serve or Recommender made")
+    return home

@@ -1,0 +1,159 @@
+"""A service whose log is in PostgreSQL. Snapshots are in a folder: losing them costs time, no more."""
+
+import contextlib
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import platformdirs
+
+from albatross.core.errors import InvalidInput
+from albatross.service.api.errors import NotWritten
+from albatross.service.storage.folder import KEYS, make_folder, tidy
+from albatross.service.storage.mark import Head
+from albatross.service.storage.migration import reading_log
+from albatross.service.storage.postgres.keyring import PostgresKeyring
+from albatross.service.storage.postgres.lease import Lease
+from albatross.service.storage.postgres.log import Kept, PostgresLog, PostgresReader, copy_rows
+from albatross.service.storage.postgres.session import BIRTH, connect, make_tables, name_of, shards_of, understood
+from albatross.service.storage.snapshots import manifests, remove_all
+from albatross.service.storage.store import NO_CHAIN, DamagedLog, ReadableLog, Row, Written, chained
+
+
+class PostgresHome:
+    """One shard of a database, for one process at a time."""
+
+    def __init__(self, address: str, snapshots: Path | None = None, shard: int = 0) -> None:
+        self.address, self.shard = address, shard
+        self._name = name_of(address)
+        self.folder = _folder(self._name, shard) if snapshots is None else snapshots
+
+    def __str__(self) -> str:
+        return self._name
+
+    @property
+    def begun(self) -> bool:
+        with contextlib.closing(connect(self.address)) as session:
+            shards = shards_of(session, self._name)
+        if shards > 1:
+            raise InvalidInput(f"{self._name} has {shards} shards; accepted here: one shard")
+        return shards == 1
+
+    def claim(self) -> None:
+        make_folder(self.folder)
+
+    def begin(self, rows: Sequence[Row]) -> None:
+        written = chained(Head(0, NO_CHAIN), rows)
+        handles = [(handle, line[0], content) for row, line in zip(rows, written, strict=True) for handle, content in row.handles]
+        create(self.address, [written], [handles])
+
+    def open(self, durable: bool) -> PostgresLog:
+        log = PostgresLog(self.address, self.shard, durable)  # from here on, nobody else writes, snapshots neither
+        try:
+            tidy(self.folder)
+            self._check_snapshots(log.head)
+        except BaseException:
+            log.close()
+            raise
+        return log
+
+    def _check_snapshots(self, head: Head) -> None:
+        """Refuse a log that ends before a snapshot of it: a server was restored, or a replica promoted, that had not all of it."""
+        for path, manifest in manifests(self.folder)[0]:
+            if manifest.seq > head.seq:
+                raise DamagedLog(
+                    f"{self._name} is damaged: the log ends at event {head.seq}, but events up to {manifest.seq} were acknowledged, "
+                    f"as {path} says. Keep a copy; a backup may have them. "
+                    f"To go on without them: albatross doctor {self._name} --accept-loss"
+                )
+
+    def release(self) -> None:
+        """The lease has ended with the log."""
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[ReadableLog]:
+        if not self.begun:
+            raise InvalidInput(f"{self._name} has no log of albatross; accepted: one that albatross serve or Recommender made")
+        with contextlib.closing(PostgresReader(self.address, self.shard)) as log:
+            yield log
+
+    @property
+    def keyring(self) -> PostgresKeyring:
+        return PostgresKeyring(self.address)
+
+    def facts(self) -> list[str]:
+        named = ("server_version", "fsync", "synchronous_commit", "synchronous_standby_names")
+        with contextlib.closing(connect(self.address)) as session, understood(self._name):
+            version, fsync, commit, standbys = (session.execute("SELECT current_setting(%s)", (name,)).fetchone() for name in named)
+            owner = session.execute("SELECT owner, epoch, until > clock_timestamp() FROM albatross.shards WHERE shard = %s", (self.shard,))
+            holder, epoch, held = owner.fetchone() or ("", 0, False)
+        kept = "on one machine" if standbys == ("",) else f"also on {standbys and standbys[0]}"
+        return [
+            f"{self._name}: PostgreSQL {version and version[0]}, fsync {fsync and fsync[0]}, "
+            f"synchronous_commit {commit and commit[0]}: a commit is kept {kept}",
+            f"{self._name}: epoch {epoch}, {f'in use by {holder}' if held else 'in use by nobody'}",
+        ]
+
+    def take_over(self, folder: Path) -> Head:
+        """Make the log from that of a folder, row by row the same, with its keys. Leaves all or nothing."""
+        with reading_log(folder) as log:
+            document = (folder / KEYS).read_bytes() if (folder / KEYS).exists() else None
+            return create(self.address, log.rows(), log.handles(), document)
+
+    def erased(self) -> None:
+        """There are no copies here."""
+
+    def keep_backup(self) -> tuple[Path, Head]:
+        raise NotWritten(f"the log is in {self._name}; accepted: albatross backup {self._name} FOLDER, or PostgreSQL's own backups")
+
+    def accept_loss(self) -> tuple[Head | None, Head]:
+        """Take the log as it is for all there ever was. Returns what its head was said to be, and what it is now."""
+        with contextlib.closing(PostgresReader(self.address, self.shard, marked=False)) as log:
+            for _ in log.read():  # what is left must be sound
+                pass
+            now = log.head
+        if now.seq == 0:
+            raise InvalidInput(f"{self._name}: nothing is left of the log; accepted: a log with at least its first event")
+        lease = Lease(self.address, self.shard)
+        try:
+            with contextlib.closing(connect(self.address, writing=True)) as session, understood(self._name), session.transaction():
+                before = session.execute("SELECT seq, chain FROM albatross.shards WHERE shard = %s FOR UPDATE", (self.shard,)).fetchone()
+                session.execute(
+                    "UPDATE albatross.shards SET seq = %s, chain = %s WHERE shard = %s AND epoch = %s", (*now, self.shard, lease.epoch)
+                )
+            remove_all(self.folder)  # some may know of what is gone
+        finally:
+            lease.release()
+        return None if before is None else Head(*before), now
+
+
+def create(address: str, rows: Iterable[Sequence[Written]], handles: Iterable[Sequence[Kept]], keys: bytes | None = None) -> Head:
+    """Make the tables and the log of one shard, rows as they stand in a log. Makes all or nothing."""
+    where = name_of(address)
+    head = Head(0, NO_CHAIN)
+    with (
+        contextlib.closing(connect(address, writing=True, application_name="albatross birth")) as session,
+        understood(where),
+        session.transaction(),
+    ):
+        session.execute("SELECT pg_advisory_xact_lock(%s)", (BIRTH,))
+        if shards_of(session, where):
+            raise InvalidInput(f"{where} has a log already; accepted: a database without one")
+        make_tables(session, 1)
+        for part in rows:
+            copy_rows(session, 0, part, ())
+            head = Head(part[-1][0], part[-1][3])
+        for kept in handles:
+            copy_rows(session, 0, (), kept)
+        session.execute("INSERT INTO albatross.shards (shard, seq, chain) VALUES (0, %s, %s)", head)
+        if keys is not None:
+            if session.execute("SELECT FROM albatross.keys").fetchone() is not None:
+                raise InvalidInput(f"{where} has keys, and so has what is to be brought in; accepted: a database without keys")
+            session.execute("INSERT INTO albatross.keys VALUES (1, %s)", (keys,))
+    return head
+
+
+def _folder(name: str, shard: int) -> Path:
+    """Where this machine keeps the snapshots of a database, if nobody says where."""
+    digest = hashlib.blake2b(name.encode(), digest_size=8).hexdigest()
+    return platformdirs.user_cache_path("albatross") / "postgres" / f"{digest}-{shard}"

@@ -1,0 +1,111 @@
+"""Who may write to a shard: a row with an epoch, which counts the owners. Whoever writes names their epoch, and a former owner fails.
+
+The clock is that of the database, and only decides when an owner who is silent may be replaced. That there are never two who write does
+not depend on it.
+"""
+
+import os
+import socket
+import threading
+
+import psycopg
+from psycopg.errors import LockNotAvailable
+
+from albatross.core.errors import InvalidInput
+from albatross.service.api.errors import StorageFailed
+from albatross.service.storage.postgres.session import NotNow, Session, connect, name_of, understood
+
+SECONDS = 10.0
+"""How long an owner may be silent before another may take its place."""
+
+GRACE = 1.0
+"""How long the connection of an owner that was just killed may take to end."""
+
+KNOWN = """
+SELECT epoch, owner, (EXTRACT(epoch FROM until) - EXTRACT(epoch FROM clock_timestamp()))::float FROM albatross.shards WHERE shard = %s
+"""
+TAKE = """
+UPDATE albatross.shards SET epoch = epoch + 1, owner = %s, until = clock_timestamp() + %s * interval '1 second'
+WHERE shard = %s AND epoch = %s
+"""
+RENEW = "UPDATE albatross.shards SET until = clock_timestamp() + %s * interval '1 second' WHERE shard = %s AND epoch = %s"
+ALIVE = "SELECT pg_advisory_lock(hashtextextended(format('albatross shard %%s epoch %%s', %s::integer, %s::bigint), 0))"
+"""Held by an owner's connection while that lasts: one whose connection has ended is replaced at once."""
+
+
+class Fenced(StorageFailed):
+    """Another process owns the shard now. Nothing was written."""
+
+
+class Lease:
+    """Ownership of a shard, renewed by a thread of its own until it is given back, or lost."""
+
+    def __init__(self, address: str, shard: int, seconds: float | None = None) -> None:
+        """Take the shard. Raises `InvalidInput` while another process has it."""
+        self.where, self.shard = name_of(address), shard
+        self.seconds = SECONDS if seconds is None else seconds
+        self.lost: StorageFailed | None = None
+        """Why nothing can be written any more."""
+        self._session: Session = connect(address, writing=True, application_name="albatross lease")
+        try:
+            self.epoch = self._take()
+        except BaseException:
+            self._session.close()
+            raise
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._keep, name="albatross-lease", daemon=True)
+        self._thread.start()
+
+    def _take(self) -> int:
+        session, owner = self._session, f"{socket.gethostname()}, process {os.getpid()}"
+        with understood(self.where):
+            known = session.execute(KNOWN, (self.shard,)).fetchone()
+            if known is None:
+                raise InvalidInput(f"{self.where} has no shard {self.shard}")
+            epoch, holder, left = known
+            if left > 0 and not self._ended_connection(epoch):
+                raise NotNow(
+                    f"{self.where} is in use by {holder}; accepted: one process (stop that one, or ask it over HTTP; "
+                    f"if it is silent, another may take its place in {left:.0f} s)"
+                )
+            with session.transaction():
+                if session.execute(TAKE, (owner, self.seconds, self.shard, epoch)).rowcount != 1:
+                    raise NotNow(f"{self.where} is in use: another process was quicker; accepted: one process")
+                session.execute(ALIVE, (self.shard, epoch + 1))
+        return int(epoch) + 1
+
+    def _ended_connection(self, epoch: int) -> bool:
+        try:
+            with self._session.transaction():
+                self._session.execute("SELECT set_config('lock_timeout', %s, true)", (f"{GRACE * 1e3:.0f}ms",))
+                self._session.execute(ALIVE, (self.shard, epoch))
+        except LockNotAvailable:
+            return False
+        return True
+
+    def _keep(self) -> None:
+        while not self._ended.wait(self.seconds / 3):
+            try:
+                renewed = self._session.execute(RENEW, (self.seconds, self.shard, self.epoch)).rowcount
+            except psycopg.Error as error:
+                self.lost = StorageFailed(f"the connection to {self.where} was lost ({' '.join(str(error).split())})")
+                return
+            if renewed == 0:
+                self.lost = fenced(self.where)
+                return
+
+    def release(self) -> None:
+        """Give the shard back, so that the next owner need not wait."""
+        self._ended.set()
+        self._thread.join()
+        try:
+            if self.lost is None:
+                self._session.execute(RENEW, (0.0, self.shard, self.epoch))
+        except psycopg.Error:
+            pass  # it ends by itself
+        finally:
+            self._session.close()
+
+
+def fenced(where: str) -> Fenced:
+    return Fenced(f"another process has taken the place of this one at {where}: it was silent for too long; nothing more is accepted here")

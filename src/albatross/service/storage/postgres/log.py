@@ -1,0 +1,306 @@
+"""The log of one shard in PostgreSQL: rows, handles and head change in one transaction, and only for who has the lease."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+import psycopg
+from psycopg.errors import DiskFull as NoRoom
+
+from albatross.core.errors import InvalidInput
+from albatross.service.api.errors import DiskFull, StorageFailed
+from albatross.service.storage.mark import Head
+from albatross.service.storage.postgres.lease import Lease, fenced
+from albatross.service.storage.postgres.session import Session, connect, name_of, understood
+from albatross.service.storage.store import NO_CHAIN, SALT, DamagedLog, Found, Row, Written, chained, check_rows, digest_of
+
+CHUNK = 10_000
+"""Rows read at a time."""
+RECENT = 10_000
+"""Bodies of rows written last that are kept at hand: most decisions are rated soon, and a question to the server takes long."""
+COPIED_FROM = 1_000
+"""Rows from which on COPY is quicker than one statement, though it takes several exchanges with the server."""
+BEAT = 1.0
+"""Seconds after which whoever writes should look whether the lease is lost, if there is nothing to write."""
+
+APPEND = """
+WITH owned AS (
+    UPDATE albatross.shards SET seq = %b, chain = %b, until = clock_timestamp() + %b * interval '1 second'
+    WHERE shard = %b AND epoch = %b AND seq = %b RETURNING shard
+), rows AS (
+    INSERT INTO albatross.log SELECT owned.shard, line.* FROM owned, unnest(%b::bigint[], %b::bytea[], %b::bytea[], %b::bytea[]) AS line
+), found AS (
+    INSERT INTO albatross.handles SELECT owned.shard, line.* FROM owned, unnest(%b::bytea[], %b::bigint[], %b::bytea[]) AS line
+)
+SELECT count(*) FROM owned
+"""
+"""One exchange with the server, and a transaction by itself."""
+OWN = """
+UPDATE albatross.shards SET seq = %s, chain = %s, until = clock_timestamp() + %s * interval '1 second'
+WHERE shard = %s AND epoch = %s AND seq = %s
+"""
+
+Kept = tuple[bytes, int, bytes]
+"""Handle, row and content."""
+
+
+class PostgresReader:
+    """A log as it was when it was opened; whoever writes goes on writing."""
+
+    def __init__(self, address: str, shard: int = 0, marked: bool = True) -> None:
+        """`marked`: refuse a log that does not end where its head says."""
+        self.where, self.shard = name_of(address), shard
+        self._session: Session = connect(address, application_name="albatross reader")
+        try:
+            with understood(self.where):
+                self._session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")  # every reading sees the same moment
+            self._head = self._checked_head() if marked else self._last()
+        except BaseException:
+            self._session.close()
+            raise
+
+    def _last(self) -> Head:
+        with understood(self.where):
+            last = self._session.execute(
+                "SELECT seq, chain FROM albatross.log WHERE shard = %s ORDER BY seq DESC LIMIT 1", (self.shard,)
+            ).fetchone()
+        return Head(0, NO_CHAIN) if last is None else Head(*last)
+
+    def _checked_head(self) -> Head:
+        """The last row, which must be the one that was committed last."""
+        head = self._last()
+        with understood(self.where):
+            marked = self._session.execute("SELECT seq, chain FROM albatross.shards WHERE shard = %s", (self.shard,)).fetchone()
+        if marked is None:
+            raise DamagedLog(f"{self.where} is damaged: there is no head of shard {self.shard}")
+        if Head(*marked) != head:
+            raise DamagedLog(
+                f"{self.where} is damaged: the log ends at event {head.seq}, but events up to {marked[0]} were acknowledged. "
+                f"Keep a copy; a backup may have them. To go on with what there is: albatross doctor {self.where} --accept-loss"
+            )
+        return head
+
+    @property
+    def head(self) -> Head:
+        return self._head
+
+    def find(self, handle: bytes) -> Found | None:
+        return self.find_all([handle]).get(handle)
+
+    def find_all(self, handles: Sequence[bytes]) -> dict[bytes, Found]:
+        if not handles:
+            return {}
+        with understood(self.where):
+            rows = self._session.execute(
+                "SELECT handle, seq, content FROM albatross.handles WHERE shard = %b AND handle = ANY(%b)",
+                (self.shard, list(handles)),
+                prepare=True,
+                binary=True,
+            ).fetchall()
+        return {handle: Found(seq, content) for handle, seq, content in rows}
+
+    def body(self, seq: int) -> bytes | None:
+        with understood(self.where):
+            found = self._session.execute(
+                "SELECT body, digest FROM albatross.log WHERE shard = %b AND seq = %b", (self.shard, seq), prepare=True, binary=True
+            ).fetchone()
+        if found is None or found[0] is None:
+            return None
+        if digest_of(found[0]) != found[1]:
+            raise DamagedLog(f"{self.where} is damaged at event {seq}: its content does not have the digest that was kept with it")
+        return bytes(found[0][SALT:])
+
+    def chain_at(self, seq: int) -> bytes | None:
+        if seq == 0:
+            return NO_CHAIN
+        with understood(self.where):
+            found = self._session.execute("SELECT chain FROM albatross.log WHERE shard = %s AND seq = %s", (self.shard, seq)).fetchone()
+        return None if found is None else bytes(found[0])
+
+    def handles(self) -> Iterator[list[Kept]]:
+        last = b""
+        while True:
+            with understood(self.where):
+                rows: list[Kept] = self._session.execute(
+                    "SELECT handle, seq, content FROM albatross.handles WHERE shard = %b AND handle > %b ORDER BY handle LIMIT %b",
+                    (self.shard, last, CHUNK),
+                    binary=True,
+                ).fetchall()
+            if not rows:
+                return
+            yield rows
+            last = rows[-1][0]
+
+    def rows(self) -> Iterator[list[Written]]:
+        before = 0
+        while True:
+            with understood(self.where):
+                rows: list[Written] = self._session.execute(
+                    "SELECT seq, body, digest, chain FROM albatross.log WHERE shard = %b AND seq > %b ORDER BY seq LIMIT %b",
+                    (self.shard, before, CHUNK),
+                    binary=True,
+                ).fetchall()
+            if not rows:
+                break
+            for expected, row in enumerate(rows, start=before + 1):
+                if row[0] != expected:
+                    raise DamagedLog(f"{self.where} is damaged at event {expected}: it is missing")
+            yield rows
+            before += len(rows)
+        if before != self._head.seq:
+            raise DamagedLog(f"{self.where} is damaged behind event {before}: {self._head.seq} events were expected")
+
+    def read(self, checked: bool = True) -> Iterator[tuple[int, list[bytes | None]]]:
+        chain = NO_CHAIN
+        for rows in self.rows():
+            if checked:
+                chain = check_rows(self.where, chain, rows)
+            yield rows[0][0], [None if row[1] is None else row[1][SALT:] for row in rows]
+
+    def close(self) -> None:
+        self._session.close()
+
+
+class PostgresLog(PostgresReader):
+    """The log of a shard, open for writing by who has its lease. With `durable`, a commit is on the server's disk when it returns."""
+
+    def __init__(self, address: str, shard: int = 0, durable: bool = True) -> None:
+        self.where, self.shard, self.durable = name_of(address), shard, durable
+        self.beat = BEAT
+        self._flushed = 0
+        self._recent: dict[int, bytes] = {}
+        self._lease = Lease(address, shard)
+        try:
+            self._session = connect(address, writing=True, application_name="albatross log")
+            try:
+                self._settle()
+                self._head = self._checked_head()
+            except BaseException:
+                self._session.close()
+                raise
+        except BaseException:
+            self._lease.release()
+            raise
+
+    def _settle(self) -> None:
+        """Make sure that a commit is what it is said to be."""
+        with understood(self.where):
+            kept = self._session.execute("SELECT current_setting('fsync'), current_setting('synchronous_commit')").fetchone()
+            if self.durable and kept is not None and kept[0] != "on":
+                raise InvalidInput(f"{self.where} has fsync = {kept[0]}, so a commit is not on disk; accepted: on, or durability relaxed")
+            if not self.durable:
+                self._session.execute("SET synchronous_commit = off")
+            elif kept is not None and kept[1] not in ("on", "remote_apply"):
+                self._session.execute("SET synchronous_commit = on")
+
+    def append(self, rows: Sequence[Row]) -> None:
+        written = chained(self._head, rows)
+        handles = [(handle, line[0], content) for row, line in zip(rows, written, strict=True) for handle, content in row.handles]
+        head = Head(written[-1][0], written[-1][3])
+        self._check_lease()
+        with self._committing():
+            if len(rows) >= COPIED_FROM:
+                with self._session.transaction():
+                    self._own(head)
+                    copy_rows(self._session, self.shard, written, handles)
+            else:
+                columns = [*zip(*written, strict=True), *(zip(*handles, strict=True) if handles else ((), (), ()))]
+                parameters = (*head, self._lease.seconds, self.shard, self._lease.epoch, self._head.seq, *map(list, columns))
+                if self._session.execute(APPEND, parameters, prepare=True, binary=True).fetchone() != (1,):
+                    raise fenced(self.where)
+        self._head = head
+        self._recent.update((line[0], row.body) for row, line in zip(rows, written, strict=True) if row.body is not None)
+        for seq in list(itertools.islice(self._recent, max(0, len(self._recent) - RECENT))):  # the oldest stand first
+            del self._recent[seq]
+
+    def body(self, seq: int) -> bytes | None:
+        return self._recent.get(seq) or super().body(seq)
+
+    def erase(self, rows: Sequence[tuple[int, Sequence[bytes]]], tombstone: Row) -> None:
+        written = chained(self._head, [tombstone])
+        head = Head(written[-1][0], written[-1][3])
+        # The first is that of an id, which must be recognised for ever; the others say what the event was.
+        emptied = [handle for _, handles in rows for handle in handles[:1]]
+        gone = [handle for _, handles in rows for handle in handles[1:]]
+        self._check_lease()
+        with self._committing(), self._session.transaction():
+            self._own(head)
+            copy_rows(self._session, self.shard, written, [(handle, written[0][0], content) for handle, content in tombstone.handles])
+            for statement, named in (
+                ("UPDATE albatross.log SET body = NULL WHERE shard = %s AND seq = ANY(%s)", [seq for seq, _ in rows]),
+                ("UPDATE albatross.handles SET content = '' WHERE shard = %s AND handle = ANY(%s)", emptied),
+                ("DELETE FROM albatross.handles WHERE shard = %s AND handle = ANY(%s)", gone),
+            ):
+                self._session.execute(statement, (self.shard, named))
+        self._head = head
+        self._recent.clear()
+        with self._committing():
+            self._session.execute("VACUUM albatross.log, albatross.handles")  # what was erased leaves the tables' pages
+
+    def _own(self, head: Head) -> None:
+        """In a transaction: move the head, which only the owner can."""
+        parameters = (*head, self._lease.seconds, self.shard, self._lease.epoch, self._head.seq)
+        if self._session.execute(OWN, parameters).rowcount != 1:
+            raise fenced(self.where)
+
+    def _committing(self) -> "_Committing":
+        return _Committing(self.where)
+
+    def _check_lease(self) -> None:
+        if self._lease.lost is not None:
+            raise self._lease.lost
+
+    def keep(self) -> None:
+        """Notice a lost lease or connection though nobody writes; and make relaxed commits durable."""
+        self._check_lease()
+        if not self.durable and self._head.seq > self._flushed:
+            self.flush()
+
+    def flush(self) -> None:
+        """A commit that waits for the disk takes with it all that were before."""
+        with self._committing(), self._session.transaction():
+            self._session.execute("SET LOCAL synchronous_commit = on")
+            self._own(self._head)
+        self._flushed = self._head.seq
+
+    def size(self) -> int | None:
+        with understood(self.where):
+            found = self._session.execute(
+                "SELECT pg_total_relation_size('albatross.log') + pg_total_relation_size('albatross.handles')"
+            ).fetchone()
+        return None if found is None else int(found[0])
+
+    def close(self) -> None:
+        self._session.close()
+        self._lease.release()
+
+
+class _Committing:
+    """Errors of PostgreSQL while somebody writes: there is no room, and nothing was kept; or nobody knows, and nothing more is accepted."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, NoRoom):
+            raise DiskFull(f"there is no room for {self._where} to grow; nothing of this was kept") from error
+        if isinstance(error, psycopg.Error):
+            told = " ".join((error.diag.message_primary or str(error)).split())
+            raise StorageFailed(
+                f"{self._where} could not be written ({told}), or nobody can tell; nothing more is accepted until a restart"
+            ) from error
+
+
+def copy_rows(session: Session, shard: int, rows: Sequence[Written], handles: Sequence[Kept]) -> None:
+    """In a transaction: bring in many rows as they stand in a log, and their handles."""
+    with session.cursor() as cursor:
+        with cursor.copy("COPY albatross.log FROM STDIN (FORMAT BINARY)") as copy:
+            copy.set_types(["int4", "int8", "bytea", "bytea", "bytea"])
+            for row in rows:
+                copy.write_row((shard, *row))
+        with cursor.copy("COPY albatross.handles FROM STDIN (FORMAT BINARY)") as copy:
+            copy.set_types(["int4", "bytea", "int8", "bytea"])
+            for handle in handles:
+                copy.write_row((shard, *handle))

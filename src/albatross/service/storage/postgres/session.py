@@ -1,0 +1,131 @@
+"""Connections to PostgreSQL, the tables there, and what its errors mean to whoever keeps a log in it."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+from psycopg import conninfo
+from psycopg.errors import DataCorrupted, IndexCorrupted
+
+from albatross.core.errors import InvalidInput
+from albatross.service.api.errors import StorageFailed
+from albatross.service.storage.events import FORMAT
+from albatross.service.storage.store import DamagedLog
+
+
+class NotNow(InvalidInput):
+    """The database does not answer, or another process owns the shard: later it may be otherwise."""
+
+
+OLDEST = 13
+"""Version of PostgreSQL that is accepted, at least."""
+
+Session = psycopg.Connection[tuple[Any, ...]]
+
+PATIENCE = {"connect_timeout": 10, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3, "tcp_user_timeout": 10_000}
+"""Of a connection, unless the address says otherwise: a network that is silently gone is noticed within about ten seconds."""
+
+KEYS = (
+    "CREATE SCHEMA IF NOT EXISTS albatross",
+    "CREATE TABLE IF NOT EXISTS albatross.keys (revision bigint NOT NULL, document bytea NOT NULL)",
+)
+"""Keys may be made before there is a log. There is a row once there has been a key."""
+
+TABLES = (
+    *KEYS,
+    "CREATE TABLE albatross.about (format integer NOT NULL, shards integer NOT NULL)",
+    """CREATE TABLE albatross.shards (
+        shard integer PRIMARY KEY,
+        seq bigint NOT NULL,
+        chain bytea NOT NULL,
+        epoch bigint NOT NULL DEFAULT 0,
+        owner text NOT NULL DEFAULT '',
+        until timestamptz NOT NULL DEFAULT 'epoch'
+    ) WITH (fillfactor = 10)""",
+    """CREATE TABLE albatross.log (
+        shard integer, seq bigint, body bytea, digest bytea NOT NULL, chain bytea NOT NULL, PRIMARY KEY (shard, seq)
+    )""",
+    """CREATE TABLE albatross.handles (
+        shard integer, handle bytea, seq bigint NOT NULL, content bytea NOT NULL, PRIMARY KEY (shard, handle)
+    )""",
+)
+"""`shards` has the head of each log and its lease, in one row: an append changes both or nothing. Its pages have room for that."""
+
+BIRTH = 7_020_241_116
+"""The advisory lock of who makes tables, or changes keys."""
+
+
+def known_settings(address: str) -> dict[str, Any]:
+    """What an address says. Raises `InvalidInput` where it is none."""
+    try:
+        return conninfo.conninfo_to_dict(address)
+    except psycopg.Error as error:
+        raise InvalidInput(
+            f"this is not an address of PostgreSQL ({str(error).strip()}); accepted: postgresql://user@host/database"
+        ) from None
+
+
+def name_of(address: str) -> str:
+    """An address as it may be printed: without a password."""
+    known = known_settings(address)
+    user = f"{known['user']}@" if "user" in known else ""
+    port = f":{known['port']}" if "port" in known else ""
+    host = known.get("host", "")
+    database = known.get("dbname", known.get("user", ""))
+    if host.startswith("/"):
+        return f"postgresql://{user}/{database}?host={host}"
+    return f"postgresql://{user}{host}{port}/{database}"
+
+
+def connect(address: str, writing: bool = False, **more: Any) -> Session:
+    """A connection, each statement of which is a transaction unless one is begun. `writing`: to a server that is no replica."""
+    known = {**PATIENCE, **known_settings(address), **more}
+    if writing:
+        known.setdefault("target_session_attrs", "read-write")
+    try:
+        session = psycopg.connect(**known, autocommit=True)
+    except psycopg.Error as error:
+        raise NotNow(f"{name_of(address)} cannot be reached: {' '.join(str(error).split())}") from None
+    if session.info.server_version < OLDEST * 10_000:
+        session.close()
+        raise InvalidInput(f"{name_of(address)} is PostgreSQL {session.info.server_version // 10_000}; accepted: {OLDEST} or newer")
+    return session
+
+
+@contextlib.contextmanager
+def understood(where: str) -> Iterator[None]:
+    """Errors of PostgreSQL while somebody reads, in our terms: the connection is lost, or the log is damaged."""
+    try:
+        yield
+    except (DataCorrupted, IndexCorrupted) as error:
+        raise DamagedLog(f"{where} is damaged: {_told(error)}") from error
+    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        raise StorageFailed(f"the connection to {where} was lost ({_told(error)}); nothing more is accepted until a restart") from error
+    except psycopg.Error as error:
+        raise DamagedLog(f"{where} is damaged or is not a log of albatross: {_told(error)}") from error
+
+
+def _told(error: psycopg.Error) -> str:
+    """The message in one line, without the row it is about, which may be somebody's."""
+    return " ".join((error.diag.message_primary or str(error)).split())
+
+
+def shards_of(session: Session, where: str) -> int:
+    """How many shards there are in a database; 0 where albatross has made none. Refuses tables of another format."""
+    with understood(where):
+        if session.execute("SELECT to_regclass('albatross.about') IS NULL").fetchone() == (True,):
+            return 0
+        found = session.execute("SELECT format, shards FROM albatross.about").fetchone()
+    if found is None or found[0] != FORMAT:
+        raise InvalidInput(
+            f"{where} has format {None if found is None else found[0]}; accepted: {FORMAT} (a newer one needs a newer albatross)"
+        )
+    return int(found[1])
+
+
+def make_tables(session: Session, shards: int) -> None:
+    """In a transaction: make what a service of so many shards needs."""
+    for statement in TABLES:
+        session.execute(statement)
+    session.execute("INSERT INTO albatross.about VALUES (%s, %s)", (FORMAT, shards))

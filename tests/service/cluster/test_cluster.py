@@ -1,0 +1,150 @@
+"""A cluster of one shard and two fronts, on Ray and PostgreSQL: processes are killed, and no request fails."""
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from places import Place
+
+from albatross import Recommender
+from albatross.cli import main
+from albatross.service.storage.home import home_of
+from albatross.service.tools.private_postgres import PrivatePostgres
+
+
+class Running:
+    """`albatross cluster start` in a process of its own."""
+
+    def __init__(self, address: str, snapshots: Path) -> None:
+        program = "import sys, albatross.cli; sys.exit(albatross.cli.main())"
+        words = ["cluster", "start", address, "--fronts", "2", "--port", "0", "--log", "json", "--snapshots", str(snapshots)]
+        self.process = subprocess.Popen([sys.executable, "-c", program, *words], stderr=subprocess.PIPE, text=True)
+        assert self.process.stderr is not None
+        self.lines: list[str] = []
+        self.port = 0
+        for line in self.process.stderr:
+            self.lines.append(line)
+            if line.startswith("{") and json.loads(line)["event"] == "started":
+                self.port = int(json.loads(line)["url"].rpartition(":")[2])
+                break
+        self._reader = threading.Thread(target=self.lines.extend, args=(self.process.stderr,))
+        self._reader.start()
+        assert self.port, "".join(self.lines)
+
+    def wait(self) -> int:
+        code = self.process.wait()
+        self._reader.join()
+        assert self.process.stderr is not None
+        self.process.stderr.close()
+        return code
+
+
+@contextmanager
+def running(address: str, snapshots: Path) -> Iterator[Running]:
+    cluster = Running(address, snapshots)
+    try:
+        yield cluster
+    finally:
+        if cluster.process.poll() is None:
+            cluster.process.send_signal(signal.SIGTERM)
+        cluster.wait()
+
+
+def post(port: int, path: str, body: dict[str, Any]) -> tuple[int, Any]:
+    """One request on a connection of its own; where a front dies under it, or none listens yet, another one is asked."""
+    while True:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+        try:
+            connection.request("POST", path, json.dumps(body))
+            response = connection.getresponse()
+            return response.status, json.loads(response.read())
+        except (OSError, http.client.HTTPException):
+            continue
+        finally:
+            connection.close()
+
+
+def status(address: str, capsys: pytest.CaptureFixture[str]) -> Any:
+    capsys.readouterr()
+    assert main(["cluster", "status", address, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.xdist_group("ray")
+def test_killed_processes_are_replaced_and_no_request_fails(
+    databases: Place, postgres: PrivatePostgres, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    address = databases.address("shop")
+    assert main(["cluster", "start", address]) == 2  # there is none yet
+    assert main(["cluster", "init", address, "--scale", "1..5", "--shards", "4"]) == 2
+    assert "accepted: 1" in capsys.readouterr().err
+    assert main(["cluster", "init", address, "--scale", "1..5", "--policy", "item-mean"]) == 0
+    assert main(["cluster", "init", address, "--scale", "1..5"]) == 2
+    assert [shard["state"] for shard in status(address, capsys)["shards"]] == ["stopped"]
+    answers: list[tuple[int, Any]] = []
+    with running(address, tmp_path / "snapshots") as cluster:
+
+        def rate(count: int) -> None:
+            for _ in range(count):
+                name = f"e{len(answers)}"
+                answers.append(post(cluster.port, "/v1/feedback", {"event_id": name, "user": "ann", "item": "tea", "rating": 3}))
+
+        rate(10)
+        found = status(address, capsys)
+        (shard,) = found["shards"]
+        assert (shard["shard"], shard["epoch"], shard["state"], shard["seq"]) == (0, 1, "serving", 12)
+        assert found["item_version"] == 0
+        assert {front["url"] for front in found["fronts"]} == {f"http://127.0.0.1:{cluster.port}"}
+        assert len({front["pid"] for front in found["fronts"]}) >= 1  # the other may still be on its way
+        os.kill(shard["pid"], signal.SIGKILL)
+        rate(10)
+        os.kill(found["fronts"][0]["pid"], signal.SIGKILL)
+        rate(10)
+        postgres.stop("immediate")
+        postgres.start()
+        rate(10)
+        assert not [answer for answer in answers if answer[0] != 200]
+        assert len(answers) == 40
+        assert status(address, capsys)["shards"][0]["epoch"] >= 3
+        assert main(["cluster", "verify", address, "--snapshots", str(tmp_path / "snapshots")]) == 0
+        assert main(["cluster", "stop", address]) == 0
+        assert cluster.wait() == 0
+    assert status(address, capsys)["fronts"] == []
+    assert list((tmp_path / "snapshots" / "0" / "snapshots").glob("*.npz"))
+    with Recommender(home_of(address, tmp_path / "snapshots" / "0")) as shop:
+        assert shop.version().ratings == 40
+        assert [answer["seq"] for _, answer in answers] == list(range(3, 43))
+
+
+@pytest.mark.xdist_group("ray")
+def test_what_cannot_be_served_is_said(databases: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A damaged log, and a port that is taken: the cluster ends with a sentence, and leaves nothing running."""
+    address = databases.address("shop")
+    assert main(["cluster", "init", address, "--scale", "1..5", "--policy", "item-mean"]) == 0
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert _start(address, tmp_path, taken.getsockname()[1]) == (2, "a front cannot serve")
+    with contextlib.closing(psycopg.connect(address, autocommit=True)) as outside:
+        outside.execute("UPDATE albatross.log SET body = set_byte(body, 20, 1)")
+    assert _start(address, tmp_path, 0) == (2, "is damaged at event 1")
+    assert status(address, capsys)["fronts"] == []
+
+
+def _start(address: str, tmp_path: Path, port: int) -> tuple[int, str]:
+    """The exit code, and which of the expected sentences was said."""
+    program = "import sys, albatross.cli; sys.exit(albatross.cli.main())"
+    words = ["cluster", "start", address, "--fronts", "1", "--port", str(port), "--snapshots", str(tmp_path / "snapshots")]
+    done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=False)
+    said = next((words for words in ("is damaged at event 1", "a front cannot serve") if words in done.stderr), done.stderr)
+    return done.returncode, said

@@ -1,0 +1,135 @@
+"""What a front does with requests for a shard: together, in their order, and again where the shard is gone."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from albatross.service.api.answers import Accepted
+from albatross.service.api.errors import BadValue, NotReady, Overloaded
+from albatross.service.api.requests import Feedback, ForgetUser, Request
+from albatross.service.cluster import router as router_module
+from albatross.service.cluster.router import CALLS, Router, Settled
+from albatross.service.engine.tickets import Promise
+
+
+class FarShard:
+    """Takes calls, and answers when a test says so."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[list[str], Future[Settled]]] = []
+        self._changed = threading.Condition()
+
+    def __call__(self, requests: list[Request[Any]]) -> "Future[Settled]":
+        future: Future[Settled] = Future()
+        with self._changed:
+            self.calls.append(([request.event_id for request in requests if isinstance(request, Feedback)], future))
+            self._changed.notify_all()
+        return future
+
+    def wait_for(self, count: int) -> list[str]:
+        """The events of the last call, once there were so many."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: len(self.calls) >= count, 60)
+        return self.calls[count - 1][0]
+
+    def answer(self, call: int) -> None:
+        events, future = self.calls[call - 1]
+        future.set_result([Accepted(1, True, False, 1) if name != "bad" else BadValue("bad") for name in events])
+
+    def lose(self, call: int) -> None:
+        self.calls[call - 1][1].set_exception(ConnectionError("the shard is gone"))
+
+
+@pytest.fixture
+def shard() -> FarShard:
+    return FarShard()
+
+
+@pytest.fixture
+def router(shard: FarShard) -> Iterator[Router]:
+    router = Router(shard, most=10)
+    yield router
+    router.close()
+
+
+def ask(router: Router, *names: str) -> list[Promise]:
+    promises = [Promise(Feedback(name, 3, user="ann", item="tea"), Future()) for name in names]
+    for refused in router.put(promises):
+        assert isinstance(refused, Promise)
+        assert refused.error is not None
+        refused.future.set_exception(refused.error)
+    return promises
+
+
+def test_all_that_waits_goes_in_one_call(router: Router, shard: FarShard) -> None:
+    first = []
+    for number in range(CALLS):
+        first += ask(router, f"first {number}")
+        assert shard.wait_for(number + 1) == [f"first {number}"]
+    rest = ask(router, "a", "bad") + ask(router, "b")
+    assert len(shard.calls) == CALLS  # no more are under way at one time
+    shard.answer(1)
+    assert shard.wait_for(CALLS + 1) == ["a", "bad", "b"]
+    shard.answer(2)
+    shard.answer(CALLS + 1)
+    assert [promise.future.result(60).applied for promise in (*first, rest[0], rest[2])] == [True] * (CALLS + 2)
+    assert isinstance(rest[1].future.exception(60), BadValue)
+    assert router.readiness.ready
+
+
+def test_what_a_lost_shard_did_not_answer_is_asked_again_in_order(router: Router, shard: FarShard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(router_module, "AGAIN_SECONDS", 0.001)
+    asked = ask(router, "a", "b")
+    shard.wait_for(1)
+    shard.lose(1)
+    assert shard.wait_for(2) == ["a", "b"]
+    assert not router.readiness.ready
+    shard.answer(2)
+    assert all(promise.future.result(60).applied for promise in asked)
+    assert router.readiness.ready
+
+
+def test_nobody_waits_for_the_answer_to_what_takes_long(router: Router, shard: FarShard) -> None:
+    slow = Promise(ForgetUser("ann"), Future())
+    first = ask(router, "first")
+    shard.wait_for(1)
+    router.put([*(later := [Promise(Feedback("a", 3, user="ann", item="tea"), Future())]), slow])
+    assert shard.wait_for(2) == ["a"]
+    shard.answer(1)
+    assert shard.wait_for(3) == []  # the slow one, alone
+    shard.answer(2)
+    (last,) = ask(router, "b")
+    assert shard.wait_for(4) == ["b"]
+    shard.answer(4)
+    assert all(promise.future.result(60).applied for promise in (*first, *later, last))
+    shard.calls[2][1].set_result([BadValue("nobody")])
+    assert isinstance(slow.future.exception(60), BadValue)
+
+
+def test_nobody_waits_for_ever(router: Router, shard: FarShard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(router_module, "MOST_SECONDS", -1.0)
+    (asked,) = ask(router, "a")
+    shard.wait_for(1)
+    shard.lose(1)
+    assert isinstance(asked.future.exception(60), NotReady)
+
+
+def test_more_than_may_wait_is_refused_and_closing_answers_what_waits(shard: FarShard) -> None:
+    router = Router(shard, most=3)
+    promises = []
+    for number in range(CALLS):
+        promises += ask(router, f"first {number}")
+        shard.wait_for(number + 1)
+    promises += ask(router, "a", "b", "c")
+    assert isinstance(ask(router, "d")[0].future.exception(60), Overloaded)
+    closing = threading.Thread(target=router.close)
+    closing.start()
+    for call in range(1, CALLS + 2):
+        shard.wait_for(call)
+        shard.answer(call)
+    closing.join()
+    assert all(promise.future.result(60).applied for promise in promises)
+    assert isinstance(ask(router, "late")[0].future.exception(60), NotReady)

@@ -17,13 +17,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from albatross.service.engine.recovery import recover
-from albatross.service.storage.events import Decided, Rated, decode
+from albatross.service.storage.events import Decided, Rated, Reacted, decode
 from albatross.service.storage.log import SQLiteLog
 from albatross.service.storage.reading import read_genesis
 from benchmarks.loopback import Connection
 
 CLIENTS = 16
-MODULES = os.pathsep.join(str(folder) for folder in (Path(__file__).parents[1], Path(__file__).parents[2]))
+MODULES = os.pathsep.join(map(str, (Path(__file__).parents[1], Path(__file__).parents[2], os.environ.get("PYTHONPATH", ""))))
 """Where the processes that are started find this folder and `benchmarks`."""
 SOONEST, LATEST = 0.002, 0.060
 """Seconds from the first answer of a life to its end."""
@@ -115,8 +115,11 @@ class Client:
             rating = {"event_id": name, "rating": self.random.randint(1, 5)}
             if self.random.random() < 0.25:
                 decision = await self._decide(f"r{name}", user)
-                if decision is not None:
+                if decision is not None and self.random.random() < 0.5:
                     await self._send("/v1/feedback", {**rating, "decision_id": decision})
+                elif decision is not None:  # the second takes the place of the first
+                    for number, event in enumerate(("click", "purchase")):
+                        await self._send("/v1/feedback", {"event_id": f"{name}.{number}", "event": event, "decision_id": decision})
             else:
                 await self._send("/v1/feedback", {**rating, "user": user, "item": item})
         self._hang_up()
@@ -203,7 +206,7 @@ def judge(folder: Path, story: Story, kills: int, live_state: str, exit_code: in
         events = [(seq, decode(store.body(seq) or b"")) for seq in range(1, store.head.seq + 1)]
     finally:
         store.close()
-    ratings = {seq: event.event_id for seq, event in events if isinstance(event, Rated)}
+    ratings = {seq: event.event_id for seq, event in events if isinstance(event, Rated | Reacted)}
     decisions = Counter(event.request_id for _, event in events if isinstance(event, Decided))
     delivered = Counter(ratings.values())
     lost = sum(ratings.get(seq) != name for name, seq in story.acknowledged.items())

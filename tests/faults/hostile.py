@@ -16,13 +16,28 @@ POSTS = (
     "/v1/recommend",
     "/v1/feedback",
     "/v1/feedback/batch",
+    "/v1/rewards",
     "/v1/items/upsert",
     "/v1/items/retire",
     "/v1/items/restore",
     "/v1/users/get",
     "/v1/users/forget",
 )
-FIELDS = ("user", "item", "event_id", "decision_id", "request_id", "rating", "n", "candidates", "exclude", "exclude_seen", "explain")
+FIELDS = (
+    "user",
+    "item",
+    "event_id",
+    "decision_id",
+    "request_id",
+    "rating",
+    "n",
+    "candidates",
+    "exclude",
+    "exclude_seen",
+    "explain",
+    "event",
+    "events",
+)
 VALUES = (
     *(
         "null",
@@ -43,6 +58,9 @@ VALUES = (
         '"rated"',
         '"u"',
         '"i"',
+        '"click"',
+        '{"click": 1, "purchase": 5}',
+        '{"click": 1e9}',
     ),
     *(
         '"\\u0000"',

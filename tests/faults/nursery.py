@@ -22,6 +22,7 @@ from albatross.service.http.logs import configure_log
 from albatross.service.http.process import Address, serve
 
 SCALE = (1.0, 5.0)
+EVENTS = {"click": 1.0, "purchase": 5.0}
 SNAPSHOT_EVERY = 500
 """Often, so that many lives end while one is being written."""
 
@@ -45,7 +46,7 @@ def main(folder: Path) -> None:
 
 
 def _load_compiled_code() -> None:
-    with tempfile.TemporaryDirectory() as scratch, Engine(Path(scratch) / "warm", Options(scale=SCALE)) as engine:
+    with tempfile.TemporaryDirectory() as scratch, Engine(Path(scratch) / "warm", Options(scale=SCALE, events=EVENTS)) as engine:
         engine.wait_ready()
         engine.ask(Feedback("warm", 3.0, user="warm", item="warm"))
         engine.ask(Recommend("warm"))
@@ -57,7 +58,7 @@ def _live(folder: Path, listening: socket.socket) -> None:
         sys.stdin.close()
         with (folder.parent / "lives.log").open("a") as log:
             configure_log("json", log)
-            serve(folder, Options(scale=SCALE, snapshot_every=SNAPSHOT_EVERY), Address(), listening)
+            serve(folder, Options(scale=SCALE, events=EVENTS, snapshot_every=SNAPSHOT_EVERY), Address(), listening)
         code = 0
     finally:
         os._exit(code)

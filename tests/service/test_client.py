@@ -26,6 +26,9 @@ def script(shop: Any) -> list[Any]:
     first = shop.rate(decision, 4.0)
     by_id = shop.rate(shop.recommend("ann", n=2, exclude=["tea"], exclude_seen="rated").decision_id, 2, "water", event_id="e-2")
     again = shop.rate_item("bob", "tea", 5, event_id="e-3"), shop.rate_item("bob", "tea", 5, event_id="e-3")
+    reported = shop.set_rewards({"click": 2, "purchase": 5}), shop.report_item("bob", "mate", "click", event_id="e-4")
+    bought = shop.recommend("eve", candidates=["coffee"])
+    replaced = shop.report(bought, "click", event_id="e-5"), shop.report(bought.decision_id, "purchase", "coffee", event_id="e-6")
     retired = shop.retire_item("water"), shop.restore_item("water")
     view, series, forgotten = shop.user("ann", n=3), shop.series(), shop.forget_user("bob")
     return [
@@ -34,6 +37,8 @@ def script(shop: Any) -> list[Any]:
         first,
         by_id,
         again,
+        reported,
+        replaced,
         retired,
         view,
         series,
@@ -57,6 +62,9 @@ def refusals(shop: Any) -> list[tuple[str, int, str]]:
         lambda: shop.recommend("\ud800"),
         lambda: shop.user("nobody"),
         lambda: shop.retire_item("nothing"),
+        lambda: shop.report_item("ann", "tea", "klick"),
+        lambda: shop.set_rewards({"click": 9}),
+        lambda: shop.set_rewards({}),
     ]
     found = []
     for act in wrong:

@@ -80,3 +80,16 @@ def parse_scale(text: str) -> tuple[float, float]:
     if not (dots and low < high and math.isfinite(high - low)):
         raise InvalidInput(f"--scale is {text!r}; accepted: lowest..highest, as 1..5")
     return low, high
+
+
+def parse_events(text: str) -> dict[str, float]:
+    """Names of events, and what they are worth.
+
+    >>> parse_events("impression=0,click=1,purchase=5")
+    {'impression': 0.0, 'click': 1.0, 'purchase': 5.0}
+    """
+    settings = parse_settings("--events", text.split(","))
+    try:
+        return {name: float(reward) for name, reward in settings.items()}
+    except ValueError as error:
+        raise InvalidInput(f"--events is {text!r}; accepted: names and numbers, as click=1,purchase=5") from error

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from albatross.cli.arguments import parse_policy, parse_scale
+from albatross.cli.arguments import parse_events, parse_policy, parse_scale
 from albatross.core.errors import InvalidInput
 from albatross.service.engine.options import QUEUE, Options
 from albatross.service.http.logs import configure_log
@@ -24,6 +24,7 @@ def serve(
     seed: int | None = None,
     floor: float | None = None,
     closed_catalogue: bool | None = None,
+    events: str | None = None,
     durability: Literal["commit", "relaxed"] = "commit",
     host: str = "127.0.0.1",
     port: int = 8000,
@@ -43,7 +44,7 @@ def serve(
     folder
         Where everything is kept.
     scale
-        Lowest and highest rating, as 1..5. Needed for a new folder.
+        Lowest and highest rating, as 1..5. Needed for a new folder, unless --events say it.
     policy
         Name of a policy (see: albatross list), file.py:Class or module:Class; for a new folder, mean-field if not given.
     setting
@@ -56,6 +57,9 @@ def serve(
         Share of decisions left to chance, so that propensities are true; 0.05 for a new folder.
     closed_catalogue
         Items appear only by upsert, not by being named.
+    events
+        Names of events, and what they are worth, as impression=0,click=1,cart=3,purchase=5. Then `event` may stand for `rating` in
+        feedback; of the same item of a decision the last one counts. Without --scale, the scale is that of the events.
     durability
         commit: on disk before it is acknowledged; relaxed: up to a second may be lost if the power fails.
     host
@@ -85,6 +89,7 @@ def serve(
         seed=seed,
         floor=floor,
         closed=closed_catalogue,
+        events=None if events is None else parse_events(events),
         durability=durability,
         queue=queue,
         accept_changed_policy=accept_changed_policy,

@@ -47,6 +47,9 @@ class Policy(Recipe, ABC):
     counters: ClassVar[tuple[str, ...]] = ()
     """Names of arrays of length 1 in the state that are worth reporting with a trial."""
 
+    statistics: ClassVar[tuple[str, ...]] = ()
+    """Names of arrays in the state, or of fields of its records, that are counts or sums over ratings alone; beside `Pairs` and `Tally`."""
+
     def settings(self) -> tuple[Any, ...]:
         """The hyperparameters as a NamedTuple of numbers, as compiled code wants them."""
         return Nothing()

@@ -1,6 +1,7 @@
 """What a policy can be asked, declared once and implemented per type of state.
 
-`select` and `update` every policy has. `suppose`, `believe` and `width` are optional: they say what a policy believes, and change nothing.
+`select` and `update` every policy has. The others are optional. `suppose`, `believe`, `width` and `attribute` say what a policy believes,
+and change nothing; `replace` takes a rating back and learns another in its place.
 A compiled loop that calls an operation serves every policy: Numba resolves the call by the type of the state.
 Interpreted, the same call looks the implementation up in the same table.
 """
@@ -60,6 +61,16 @@ def select(
 def update(state: Any, settings: Any, scratch: Any, user: int, item: int, reward: float, random: np.random.Generator) -> None:
     """Learn from one rating, in place."""
     _implementations[update][type(state)](state, settings, scratch, user, item, reward, random)
+
+
+def replace(
+    state: Any, settings: Any, scratch: Any, user: int, item: int, before: float, after: float, random: np.random.Generator
+) -> None:
+    """Take back one rating of the pair that was `before`, and learn `after` in its place, in place. There must be such a rating.
+
+    What is kept of the ratings themselves (pairs, counts, sums) is then as if only `after` had come. What was fitted in between may stay.
+    """
+    _implementations[replace][type(state)](state, settings, scratch, user, item, before, after, random)
 
 
 def suppose(
@@ -132,5 +143,5 @@ def _declare(operation: Callable[..., Any]) -> None:
         return _implementations[operation].get(getattr(state, "instance_class", type(None)))
 
 
-for _operation in (select, update, suppose, believe, width, attribute):
+for _operation in (select, update, replace, suppose, believe, width, attribute):
     _declare(_operation)

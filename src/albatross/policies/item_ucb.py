@@ -11,7 +11,8 @@ from albatross.core.parameters import parameter
 from albatross.core.policy import Nothing, Policy
 from albatross.core.streams import Streams
 from albatross.kernels.counting import Tally, any_best, count, item_mean, no_tally
-from albatross.kernels.operations import Items, Slate, implements, select, update
+from albatross.kernels.operations import Items, Slate, implements, replace, select, update
+from albatross.kernels.replacing import recount
 
 
 @dataclass(frozen=True)
@@ -80,3 +81,10 @@ def learn_rating(
     state: State, settings: Settings, scratch: Nothing, user: int, item: int, reward: float, random: np.random.Generator
 ) -> None:
     count(state.tally, item, reward)
+
+
+@implements(replace, State)
+def replace_rating(
+    state: State, settings: Settings, scratch: Nothing, user: int, item: int, before: float, after: float, random: np.random.Generator
+) -> None:
+    recount(state.tally, item, before, after)

@@ -12,8 +12,9 @@ from albatross.core.parameters import parameter
 from albatross.core.policy import Policy
 from albatross.core.streams import Streams
 from albatross.kernels.counting import Tally, any_best, count, deviation, find_entries, no_tally, shrunk_mean
-from albatross.kernels.operations import Items, Slate, implements, select, update
+from albatross.kernels.operations import Items, Slate, implements, replace, select, update
 from albatross.kernels.pairs import NOTHING, Pairs, no_pairs, remember
+from albatross.kernels.replacing import exchange_pair, recount
 
 ROUNDING = 1e-12
 """By what share a mean of equal ratings may fall short of them."""
@@ -110,3 +111,13 @@ def learn_rating(
     remember(state.pairs, user, item, reward)
     count(state.tally, item, reward)
     state.largest[0] = max(state.largest[0], reward)
+
+
+@implements(replace, State)
+def replace_rating(
+    state: State, settings: Settings, scratch: Scratch, user: int, item: int, before: float, after: float, random: np.random.Generator
+) -> None:
+    """The largest rating seen stays the largest seen, also where it is taken back."""
+    exchange_pair(state.pairs, user, item, before, after)
+    recount(state.tally, item, before, after)
+    state.largest[0] = max(state.largest[0], after)

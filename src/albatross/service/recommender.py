@@ -1,6 +1,6 @@
 """The engine in your own process: the same folder, the same promises, no server."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from albatross import policies
@@ -37,6 +37,7 @@ class Recommender(Verbs):
         seed: int | None = None,
         floor: float | None = None,
         closed_catalogue: bool | None = None,
+        events: Mapping[str, float] | None = None,
         items: Sequence[str] = (),
         users: Sequence[str] = (),
         durability: str = "commit",
@@ -44,11 +45,12 @@ class Recommender(Verbs):
     ) -> None:
         """Open a folder, and make it if there is none. Returns when everything in it has been checked and replayed.
 
-        scale: lowest and highest rating; needed for a new folder.
+        scale: lowest and highest rating; needed for a new folder, unless events say it.
         policy: a policy, its class, its name, file.py:Class or module:Class; for a new folder, mean-field unless given. What a folder
         began with cannot be changed.
         floor: share of decisions left to chance, 0.05 unless given.
         closed_catalogue: whether items appear only by `upsert_item`.
+        events: names of events, and what they are worth, as {"click": 1, "purchase": 5}; `set_rewards` changes them later.
         items, users: known from the beginning, in a new folder.
         durability: commit, or relaxed.
         accept_changed_policy: where the source of a policy from outside has changed, learn from the whole log anew.
@@ -59,6 +61,7 @@ class Recommender(Verbs):
             seed=seed,
             floor=floor,
             closed=closed_catalogue,
+            events=None if events is None else dict(events),
             items=tuple(items),
             users=tuple(users),
             durability=durability,

@@ -237,3 +237,23 @@ def test_the_examples_of_every_route_work(shop: Live, route: Route) -> None:
         else:
             assert reply.status == 200, reply.body
             assert reply.headers["content-type"] == route.gives
+
+
+def test_a_later_event_takes_the_place_of_the_earlier_one(shop: Live) -> None:
+    accepted(shop.post("/v1/rewards", {"events": {"click": 1, "purchase": 5}}))
+    decision = accepted(shop.post("/v1/recommend", {"user": "shopper", "candidates": ["event tea"]}))["decision_id"]
+    before = accepted(shop.get("/v1/version"))
+    assert before["events"] == {"click": 1, "purchase": 5}
+    for event in ("click", "purchase"):
+        accepted(shop.post("/v1/feedback", {"event_id": f"shopper {event}", "decision_id": decision, "event": event}))
+    assert accepted(shop.get("/v1/version"))["ratings"] == before["ratings"] + 1
+    shown = accepted(shop.post("/v1/decisions/get", {"decision_id": decision}))["items"][0]
+    assert (shown["event"], shown["rating"]) == ("purchase", 5)
+    wrong = shop.post("/v1/feedback", {"event_id": "shopper klick", "decision_id": decision, "event": "klick"})
+    refused(wrong, 422, "bad-value")
+    assert "accepted: click, purchase" in wrong.json["detail"]
+    lines = (
+        '{"event_id": "l1", "user": "shopper", "item": "event tea", "event": "click"}\n{"event_id": "l2", "user": "s", "event": "click"}\n'
+    )
+    statuses = [json.loads(line)["status"] for line in shop.post("/v1/feedback/batch", lines).body.splitlines()]
+    assert statuses == [200, 422]

@@ -126,6 +126,13 @@ class ItemAccepted(Answer, frozen=True):
     model_seq: int
 
 
+class RewardsAccepted(Answer, frozen=True):
+    events: dict[str, float]
+    seq: int
+    """The event that made it so."""
+    model_seq: int
+
+
 class HistoryEntry(Answer, frozen=True):
     """One rating of a user."""
 
@@ -137,6 +144,8 @@ class HistoryEntry(Answer, frozen=True):
     mean: float | None
     score: float | None
     """What the decision had said of the item, where there was one."""
+    event: str | None = None
+    """What was done, where it was an event with a name."""
 
 
 class UserView(Answer, frozen=True):
@@ -182,6 +191,8 @@ class Version(Answer, frozen=True):
     ratings: int
     decisions: int
     durability: str
+    events: dict[str, float] = {}
+    """Names of events, and what they are worth."""
 
 
 class Series(Answer, frozen=True):

@@ -9,6 +9,7 @@ from albatross.service.api.answers import (
     HistoryEntry,
     ItemAccepted,
     LineAnswer,
+    RewardsAccepted,
     Series,
     ShownItem,
     SnapshotTaken,
@@ -52,6 +53,9 @@ FEEDBACK = [
     ("a rating by itself", {"event_id": "e-1", "user": "ann", "item": "tea", "rating": 4.5}),
     ("a rating of a decision", {"event_id": "e-2", "decision_id": "41-0c8e5f2a", "item": "tea", "rating": 4.5}),
 ]
+EVENT = ("an event of a decision", {"event_id": "e-5", "decision_id": "41-0c8e5f2a", "item": "tea", "event": "click"})
+REWARDS = [("three events", {"events": {"click": 1, "cart": 3, "purchase": 5}})]
+REWARDS_ACCEPTED = RewardsAccepted({"click": 1.0, "cart": 3.0, "purchase": 5.0}, 43, 43)
 LINES = '{"event_id": "e-3", "user": "ann", "item": "tea", "rating": 4.5}\n{"event_id": "e-4", "user": "bob", "item": "tea", "rating": 2}\n'
 NOTHING: list[tuple[str, dict[str, str]]] = [("nothing to say", {})]
 SERIES = Series(100, [100, 37], [3.5, 3.9], [0.11, 0.15], [0.9, 0.95], [0.6, 0.4])

@@ -12,12 +12,13 @@ from albatross.service.api.answers import (
     Decision,
     Forgotten,
     ItemAccepted,
+    RewardsAccepted,
     Series,
     SnapshotTaken,
     UserView,
     Version,
 )
-from albatross.service.api.values import MOST_LISTED, MOST_SHOWN, MOST_VIEWED, Candidates, Id, Ids, Listed, Position, Seen
+from albatross.service.api.values import MOST_LISTED, MOST_SHOWN, MOST_VIEWED, Candidates, Id, Ids, Listed, Position, Rewarded, Seen
 from albatross.service.api.views import DecisionView, Disk, EventList, ItemList, PastView, UserList, VerifyReport, WhatIf
 
 A = TypeVar("A", bound=Answer, covariant=True)
@@ -42,15 +43,24 @@ class Recommend(Request[Decision], frozen=True):
 
 
 class Feedback(Request[Accepted], frozen=True):
-    """A rating, of a decision or by itself."""
+    """A rating, or an event with a name that stands for one; of a decision or by itself."""
 
     event_id: Id
-    rating: float
+    rating: float | None = None
+    """Not needed with `event`."""
     decision_id: Id | None = None
     user: Id | None = None
     """With a decision: not needed; if given, it must be the decision's."""
     item: Id | None = None
     """With a decision for one item: not needed."""
+    event: Id | None = None
+    """What was done, as click: instead of a rating. Of the same item of a decision, the last one counts."""
+
+
+class SetRewards(Request[RewardsAccepted], frozen=True):
+    """From now on, these are the names of events, and what they are worth. What came before stays as it was."""
+
+    events: Rewarded
 
 
 class FeedbackBatch(Request[BatchAccepted], frozen=True):

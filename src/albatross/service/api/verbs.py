@@ -2,7 +2,7 @@
 
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -13,6 +13,7 @@ from albatross.service.api.answers import (
     Decision,
     Forgotten,
     ItemAccepted,
+    RewardsAccepted,
     Series,
     SnapshotTaken,
     UserView,
@@ -28,6 +29,7 @@ from albatross.service.api.requests import (
     Request,
     RestoreItem,
     RetireItem,
+    SetRewards,
     TakeBackup,
     TakeSnapshot,
     UpsertItem,
@@ -82,6 +84,21 @@ class Verbs(ABC):
     def rate_item(self, user: str, item: str, rating: float, *, event_id: str | None = None) -> Accepted:
         """A rating without a decision: the user chose the item by themselves."""
         return self.ask(Feedback(_fresh(event_id), rating, None, _text("user", user), _text("item", item)))
+
+    def report(
+        self, decision: Decision | str, event: str, item: str | None = None, *, user: str | None = None, event_id: str | None = None
+    ) -> Accepted:
+        """What was done with an item of a decision, as click. A later event replaces the earlier one: click, then purchase."""
+        name = decision.decision_id if isinstance(decision, Decision) else _text("decision", decision)
+        return self.ask(Feedback(_fresh(event_id), None, name, user, item, _text("event", event)))
+
+    def report_item(self, user: str, item: str, event: str, *, event_id: str | None = None) -> Accepted:
+        """What was done with an item that no decision showed: counted by itself, as a rating of what the event is worth."""
+        return self.ask(Feedback(_fresh(event_id), None, None, _text("user", user), _text("item", item), _text("event", event)))
+
+    def set_rewards(self, events: Mapping[str, float]) -> RewardsAccepted:
+        """From now on, these are the names of events, and what they are worth."""
+        return self.ask(SetRewards(dict(events)))
 
     def upsert_item(self, item: str) -> ItemAccepted:
         """There is such an item, and it may be shown."""

@@ -4,7 +4,7 @@ from typing import Literal
 
 from albatross.service.api.answers import Answer, Explanation, Series, ShownItem, UserView
 
-Kind = Literal["genesis", "item", "retire", "decision", "feedback", "forget", "erased"]
+Kind = Literal["genesis", "item", "retire", "decision", "feedback", "forget", "rewards", "erased"]
 
 
 class Access(Answer, frozen=True):
@@ -92,6 +92,10 @@ class LoggedEvent(Answer, frozen=True, omit_defaults=True):
     """Of a rating of a decision: what that had said of the item."""
     erased: int | None = None
     """How many events a forgetting erased."""
+    event: str | None = None
+    """Of an event with a name: which."""
+    replaces: int | None = None
+    """Which rating it takes the place of."""
 
 
 class EventList(Answer, frozen=True):
@@ -140,6 +144,8 @@ class DecidedItem(Answer, frozen=True):
     """How many ratings the item has now, by anybody."""
     because: Because | None
     """By the present model. None where the policy's mean is not linear in ratings, for a stranger, and beyond the tenth item."""
+    event: str | None = None
+    """What was done last, where it was an event with a name."""
 
 
 class DecisionView(Answer, frozen=True):

@@ -6,7 +6,7 @@ from typing import Any
 from albatross.core.vocabulary import Vocabulary
 from albatross.service.api.errors import BadValue
 from albatross.service.api.requests import Feedback, FeedbackBatch, Recommend, Request
-from albatross.service.api.values import MOST_CANDIDATES, MOST_SHOWN, check_count, check_id, check_rating
+from albatross.service.api.values import MOST_CANDIDATES, MOST_SHOWN, check_count, check_id
 from albatross.service.storage.events import event_handle, request_handle
 
 
@@ -49,10 +49,9 @@ def _is_text(name: str) -> bool:
     return True
 
 
-def check_feedback(request: Feedback, scale: tuple[float, float]) -> None:
+def check_feedback(request: Feedback) -> None:
     """Refuse what no log could make right."""
     check_id("event_id", request.event_id)
-    check_rating(request.rating, scale)
     if request.decision_id is None and (request.user is None or request.item is None):
         raise BadValue("a rating needs a decision_id, or a user and an item")
     for name, value in (("decision_id", request.decision_id), ("user", request.user), ("item", request.item)):

@@ -30,10 +30,11 @@ from albatross.service.engine.queue import ALONE, Queue
 from albatross.service.engine.recovery import recover
 from albatross.service.engine.tickets import Promise, Ticket, tell_all
 from albatross.service.engine.warming import warm
-from albatross.service.storage.events import Decided, Forget, Genesis, Rated, encode, handles_of
+from albatross.service.storage.events import Decided, Forget, Genesis, Rated, Reacted, encode, handles_of
 from albatross.service.storage.folder import LOG, FolderLock, check_begun, make_folder, remove_unfinished, tidy
 from albatross.service.storage.log import create_log
 from albatross.service.storage.migration import open_log
+from albatross.service.storage.numbering import rewards_now
 from albatross.service.storage.reading import adoptions, read_events, read_genesis
 from albatross.service.storage.snapshots import remove_all
 from albatross.service.storage.store import Row, Store
@@ -77,7 +78,7 @@ class Engine:
             self._store = self._open(open_store)
             try:
                 self.genesis = self._read_genesis()
-                check_agrees(self.options, self.genesis, str(self.folder))
+                check_agrees(self.options, self.genesis, str(self.folder), rewards_now(self._store, self.genesis)[1])
             except BaseException:
                 self._store.close()
                 raise
@@ -324,7 +325,7 @@ class Engine:
         erased = [
             (seq, handles_of(event))
             for seq, event in read_events(self._store, checked=False)
-            if isinstance(event, Rated | Decided) and event.user == user
+            if isinstance(event, Rated | Reacted | Decided) and event.user == user
         ]
         if not erased:
             raise UnknownUser("this user is not in the log; accepted: a user who is")

@@ -9,7 +9,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from albatross.service.api.answers import Accepted, Answer, BatchAccepted, Decision, ItemAccepted, Refusal, Series, Version
+from msgspec.structs import replace
+
+from albatross.core.errors import InvalidInput
+from albatross.service.api.answers import Accepted, Answer, BatchAccepted, Decision, ItemAccepted, Refusal, RewardsAccepted, Series, Version
 from albatross.service.api.errors import (
     AlreadyRated,
     BadValue,
@@ -32,6 +35,7 @@ from albatross.service.api.requests import (
     Request,
     RestoreItem,
     RetireItem,
+    SetRewards,
     Suppose,
     UpsertItem,
     ViewDecision,
@@ -49,6 +53,7 @@ from albatross.service.engine.checking import check_feedback, check_recommend, h
 from albatross.service.engine.deciding import decide, eligible
 from albatross.service.engine.model import Model
 from albatross.service.engine.overlay import Overlay
+from albatross.service.engine.reacting import Earlier, check_replaces, check_rewards, content_of_request, reaction, reward_of
 from albatross.service.engine.supposing import suppose
 from albatross.service.engine.tickets import Ticket
 from albatross.service.engine.viewing import find_decision, list_events, list_items, list_users, read_decision, read_user
@@ -58,16 +63,18 @@ from albatross.service.storage.events import (
     Item,
     QuestionContent,
     Rated,
-    RatingContent,
+    Reacted,
     Retire,
-    answer_handle,
+    Rewards,
     content_of,
     decode,
     encode,
     event_handle,
     request_handle,
+    rewards_handle,
 )
 from albatross.service.storage.migration import ANSWERED
+from albatross.service.storage.numbering import answering_handle, last_number
 from albatross.service.storage.reading import Sum, summed
 from albatross.service.storage.store import Found, Row, Store
 
@@ -101,7 +108,9 @@ class Group:
         self.handles = engaged.handles
         """The sum of the handles in the log."""
         self._early: list[tuple[Event, Handles]] = []
-        self._late: list[tuple[Rated, Handles]] = []
+        self.rewards = self.model.rewards
+        """What events with names are worth, as this group sees it."""
+        self._late: list[tuple[Rated | Reacted, Handles]] = []
         self._seqs: list[int] = []
         """Of the ratings, once they are known."""
         self._kept: dict[bytes, Found] = {}
@@ -141,6 +150,8 @@ class Group:
         late: list[tuple[Event, Handles]] = []
         named: set[str] = set()
         for rated, handles in self._late:
+            if type(rated) is Reacted and rated.replaces is not None and rated.replaces < 0:
+                rated = replace(rated, replaces=self._seqs[-1 - rated.replaces])  # of this group: now its number is known
             if rated.item not in named and self.view.number_of(rated.item) is None:
                 late.append((Item(self.now, rated.item), ()))
             named.add(rated.item)
@@ -235,9 +246,10 @@ class Group:
         return found[0]
 
     def feedback(self, request: Feedback) -> Callable[[], Accepted]:
-        check_feedback(request, self.model.genesis.scale)
-        handle, rating = event_handle(request.event_id), float(request.rating)
-        content = content_of(RatingContent(request.event_id, rating, request.decision_id, request.user, request.item))
+        check_feedback(request)
+        handle = event_handle(request.event_id)
+        rating = self._worth(request, handle)
+        content = content_of(content_of_request(request, rating))
         fresh = handle in self._fresh
         known = self._known(handle, content, "event_id")
         if known is not None and fresh:
@@ -245,19 +257,43 @@ class Group:
         if known is not None:
             present = self.store.body(known) is not None
             return lambda: Accepted(known, applied=present, duplicate=True, model_seq=self.model.seq)
-        rated = self._rated(request, rating)
+        rated: Rated | Reacted = self._rated(request, rating)
         handles = [(handle, content)]
+        if isinstance(rated, Rated) and request.event is not None:
+            rated = reaction(rated, request.event, self._is_taken, self._earlier)
         if rated.decision is not None:
-            answer = answer_handle(rated.decision, rated.item)
-            if answer in self._fresh or self.store.find(answer) is not None:
+            answer = answering_handle(rated.decision, rated.item, rated.number if isinstance(rated, Reacted) else 0)
+            if self._is_taken(answer):
                 raise AlreadyRated("this item of the decision has been rated; accepted: one rating for each item that a decision showed")
             handles.append((answer, ANSWERED))
-        self._check_rated(rated)
+        if isinstance(rated, Rated) or rated.replaces is None:
+            self._check_rated(rated)
         place = len(self._late)
         self._late.append((rated, handles))
         for one, kept in handles:
             self._fresh[one] = (place, kept)
         return lambda: Accepted(self._seqs[place], applied=True, duplicate=False, model_seq=self.model.seq)
+
+    def _worth(self, request: Feedback, handle: bytes) -> float:
+        """The rating, or what the event is worth now. One that was delivered before is recognised by its name, whatever that is worth."""
+        if request.event is not None and request.rating is None and (handle in self._fresh or handle in self._kept):
+            return self.rewards.get(request.event, 0.0)
+        return reward_of(request, self.model.genesis.scale, self.rewards)
+
+    def _is_taken(self, handle: bytes) -> bool:
+        return handle in self._fresh or self.store.find(handle) is not None
+
+    def _earlier(self, handle: bytes) -> Earlier:
+        """The answer with this handle, which there is."""
+        if handle in self._fresh:
+            place = self._fresh[handle][0]
+            return Earlier(-1 - place, self._late[place][0].rating)
+        found = self.store.find(handle)
+        body = None if found is None else self.store.body(found.seq)
+        event = None if body is None else decode(body)
+        assert found is not None  # as `answers_before` saw
+        assert isinstance(event, Rated | Reacted)  # or its decision would be erased, too
+        return Earlier(found.seq, event.rating)
 
     def _rated(self, request: Feedback, rating: float) -> Rated:
         if request.decision_id is None:
@@ -274,7 +310,7 @@ class Group:
             raise BadValue("item is one that this decision did not show; accepted: an item of the decision")
         return Rated(self.now, request.event_id, decision.user, placed.item, rating, seq, placed.mean, placed.score)
 
-    def _check_rated(self, rated: Rated) -> None:
+    def _check_rated(self, rated: Rated | Reacted) -> None:
         """Whoever rates, and what is rated, must exist, or be allowed to come into being."""
         view, known = self.view, self.view.number_of(rated.item) is not None or rated.item in self.view.late_items
         if not known and self.model.genesis.closed:
@@ -311,6 +347,21 @@ class Group:
 
         answers = [attempt(event) for event in request.events]
         return lambda: BatchAccepted([answer() for answer in answers])
+
+    def set_rewards(self, request: SetRewards) -> Finish:
+        check_rewards(request.events, self.model.genesis.scale)
+        try:
+            check_replaces(self.model.genesis.policy, self.model.agent.state)
+        except InvalidInput as error:
+            raise BadValue(str(error)) from error
+        events, seq = {name: float(reward) for name, reward in request.events.items()}, self.head
+        if events != self.rewards:
+            number = 1 + last_number(lambda number: self._is_taken(rewards_handle(number)))
+            handle = rewards_handle(number)
+            seq = self._put_early(Rewards(self.now, number, events), ((handle, ANSWERED),))
+            self._fresh[handle] = (seq, ANSWERED)
+            self.rewards = events
+        return lambda: RewardsAccepted(events, seq, self.model.seq)
 
     def upsert_item(self, request: UpsertItem) -> Finish:
         check_id("item", request.item)
@@ -377,6 +428,7 @@ HANDLERS: dict[type[Request[Any]], Callable[[Group, Any], Finish]] = {
     Feedback: Group.feedback,
     FeedbackBatch: Group.feedback_batch,
     UpsertItem: Group.upsert_item,
+    SetRewards: Group.set_rewards,
     RetireItem: Group.retire_item,
     RestoreItem: Group.restore_item,
     AskVersion: Group.version,

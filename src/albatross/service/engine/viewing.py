@@ -30,7 +30,8 @@ from albatross.service.engine.ledger import latest_of
 from albatross.service.engine.model import NONE, Model
 from albatross.service.engine.overlay import Overlay
 from albatross.service.engine.series import BOUNDLESS
-from albatross.service.storage.events import Decided, Event, Forget, Genesis, Item, Placed, Rated, Retire, answer_handle, decode
+from albatross.service.storage.events import Decided, Event, Forget, Genesis, Item, Placed, Rated, Reacted, Retire, Rewards, decode
+from albatross.service.storage.numbering import answering_handle, answers_before
 from albatross.service.storage.store import ReadableLog
 
 MOST_EXPLAINED = 10
@@ -128,10 +129,21 @@ def _logged(log: ReadableLog, genesis: Genesis, seq: int) -> LoggedEvent:
     if body is None:
         return LoggedEvent(seq, "erased")
     event: Event = decode(body)
-    if isinstance(event, Rated):
+    if isinstance(event, Rated | Reacted):
         name = None if event.decision is None else _name_of(log, genesis, event.decision)
+        done, replaces = (event.event, event.replaces) if isinstance(event, Reacted) else (None, None)
         return LoggedEvent(
-            seq, "feedback", event.at, event.user, event.item, event.rating, name, mean=event.mean, score=_bounded(event.score)
+            seq,
+            "feedback",
+            event.at,
+            event.user,
+            event.item,
+            event.rating,
+            name,
+            mean=event.mean,
+            score=_bounded(event.score),
+            event=done,
+            replaces=replaces,
         )
     if isinstance(event, Decided):
         name = decision_name(event.incarnation or genesis.folder, seq)
@@ -140,6 +152,8 @@ def _logged(log: ReadableLog, genesis: Genesis, seq: int) -> LoggedEvent:
         return LoggedEvent(seq, "item", event.at, item=event.item)
     if isinstance(event, Retire):
         return LoggedEvent(seq, "retire", event.at, item=event.item)
+    if isinstance(event, Rewards):
+        return LoggedEvent(seq, "rewards", event.at)
     if isinstance(event, Forget):
         return LoggedEvent(seq, "forget", event.at, erased=len(event.erased))
     return LoggedEvent(seq, "genesis", event.at)
@@ -170,7 +184,7 @@ def _entry(log: ReadableLog, genesis: Genesis, seq: int) -> HistoryEntry | None:
     told = _logged(log, genesis, seq)
     if told.at is None or told.item is None or told.rating is None:
         return None
-    return HistoryEntry(seq, told.at, told.item, told.rating, told.decision_id, told.mean, told.score)
+    return HistoryEntry(seq, told.at, told.item, told.rating, told.decision_id, told.mean, told.score, told.event)
 
 
 def read_decision(model: Model, log: ReadableLog, request: ViewDecision) -> DecisionView:
@@ -202,7 +216,8 @@ def read_decision(model: Model, log: ReadableLog, request: ViewDecision) -> Deci
 def _decided(
     model: Model, log: ReadableLog, event: Decided, seq: int, rank: int, placed: Placed, given: dict[str, list[float]]
 ) -> DecidedItem:
-    found = log.find(answer_handle(seq, placed.item))
+    answers = answers_before(lambda handle: log.find(handle) is not None, seq, placed.item)
+    found = log.find(answering_handle(seq, placed.item, answers - 1)) if answers else None
     body = None if found is None else log.body(found.seq)
     rated = None if body is None else decode(body)
     return DecidedItem(
@@ -213,10 +228,11 @@ def _decided(
         bonus=placed.score - placed.mean,
         propensity=placed.propensity,
         explored=placed.explored,
-        rating=rated.rating if isinstance(rated, Rated) else None,
-        rated_seq=found.seq if found is not None and isinstance(rated, Rated) else None,
+        rating=rated.rating if isinstance(rated, Rated | Reacted) else None,
+        rated_seq=found.seq if found is not None and isinstance(rated, Rated | Reacted) else None,
         item_ratings=int(model.ledger.item_ratings[model.items.numbers[placed.item]]),
         because=because(model, given, event.user, placed.item) if rank <= MOST_EXPLAINED else None,
+        event=rated.event if isinstance(rated, Reacted) else None,
     )
 
 
@@ -241,7 +257,7 @@ def _ratings_by_item(model: Model, log: ReadableLog, user: str) -> dict[str, lis
     for seq in [] if row is None else latest_of(model.ledger, row, MOST_READ):
         body = log.body(seq)
         event = None if body is None else decode(body)
-        if isinstance(event, Rated):
+        if isinstance(event, Rated | Reacted):
             given.setdefault(event.item, []).append(event.rating)
     return given
 

@@ -44,6 +44,8 @@ class Genesis(Struct, frozen=True, array_like=True, tag="genesis"):
     """Events up to this one were taken over from a log under another policy."""
     outside: Outside | None = None
     """None: a policy of albatross."""
+    events: dict[str, float] = {}
+    """What events with names are worth, until it is changed."""
 
 
 class Item(Struct, frozen=True, array_like=True, tag="item"):
@@ -128,6 +130,36 @@ class Rated(Struct, frozen=True, array_like=True, tag="feedback", gc=False):
     """Whether the item of the decision had been rated before, which old logs allowed."""
 
 
+class Reacted(Struct, frozen=True, array_like=True, tag="reaction", gc=False):
+    """What somebody did with an item: an event with a name, worth a reward. Of the same item of a decision, the last one counts."""
+
+    at: float
+    event_id: str
+    user: str
+    item: str
+    event: str
+    rating: float
+    """What the name was worth then."""
+    decision: int | None
+    mean: float | None
+    score: float | None
+    number: int = 0
+    """How many answers of the same item of the decision came before."""
+    replaces: int | None = None
+    """The last of them, whose rating is taken back …"""
+    before: float | None = None
+    """… and how much that was."""
+
+
+class Rewards(Struct, frozen=True, array_like=True, tag="rewards"):
+    """From here on, these are the names of events, and what they are worth."""
+
+    at: float
+    number: int
+    """The first change is 1."""
+    events: dict[str, float]
+
+
 class Forget(Struct, frozen=True, array_like=True, tag="forget"):
     """The events that were erased. Who it was is not said."""
 
@@ -146,7 +178,7 @@ class Adopt(Struct, frozen=True, array_like=True, tag="adopt"):
     kernel: str
 
 
-Event = Genesis | Item | Retire | Decided | Rated | Forget | Adopt
+Event = Genesis | Item | Retire | Decided | Rated | Forget | Adopt | Reacted | Rewards
 
 encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder(Event).decode
@@ -167,6 +199,16 @@ def answer_handle(decision: int, item: str) -> bytes:
     return hashlib.blake2b(b"answer %d " % decision + item.encode(), digest_size=16).digest()
 
 
+def reaction_handle(decision: int, item: str, number: int) -> bytes:
+    """What is taken when the answer to an item of a decision is replaced for the first, second, … time."""
+    return hashlib.blake2b(b"answer %d.%d " % (decision, number) + item.encode(), digest_size=16).digest()
+
+
+def rewards_handle(number: int) -> bytes:
+    """What the changes of rewards are found by, one after the other."""
+    return hashlib.blake2b(b"rewards %d" % number, digest_size=16).digest()
+
+
 def adoption_handle(number: int) -> bytes:
     """What the changes of a policy's sources are found by, one after the other."""
     return hashlib.blake2b(b"adoption %d" % number, digest_size=16).digest()
@@ -179,8 +221,16 @@ def handles_of(event: Event) -> list[bytes]:
         return [own] if event.decision is None or event.again else [own, answer_handle(event.decision, event.item)]
     if type(event) is Decided and event.request_id is not None:
         return [request_handle(event.request_id)]
+    if type(event) is Reacted:
+        own = event_handle(event.event_id)
+        if event.decision is None:
+            return [own]
+        answer = reaction_handle(event.decision, event.item, event.number) if event.number else answer_handle(event.decision, event.item)
+        return [own, answer]
     if type(event) is Adopt:
         return [adoption_handle(event.number)]
+    if type(event) is Rewards:
+        return [rewards_handle(event.number)]
     return []
 
 
@@ -189,6 +239,16 @@ class RatingContent(Struct, frozen=True):
 
     event_id: str
     rating: float
+    decision_id: str | None
+    user: str | None
+    item: str | None
+
+
+class ReactionContent(Struct, frozen=True):
+    """What two deliveries of the same event with a name must have in common."""
+
+    event_id: str
+    event: str
     decision_id: str | None
     user: str | None
     item: str | None
@@ -206,5 +266,5 @@ class QuestionContent(Struct, frozen=True):
     request_id: str
 
 
-def content_of(content: RatingContent | QuestionContent) -> bytes:
+def content_of(content: RatingContent | ReactionContent | QuestionContent) -> bytes:
     return hashlib.blake2b(encode(content), digest_size=16).digest()

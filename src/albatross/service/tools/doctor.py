@@ -16,6 +16,7 @@ from albatross.service.engine.options import policy_of
 from albatross.service.engine.snapshots import load
 from albatross.service.storage.folder import LOG, check_begun
 from albatross.service.storage.migration import reading_log
+from albatross.service.storage.numbering import rewards_now
 from albatross.service.storage.reading import check_log, read_genesis
 from albatross.service.storage.snapshots import manifests
 
@@ -75,6 +76,9 @@ def _log(folder: Path, found: Examination) -> None:
         genesis = read_genesis(log, str(folder))
         low, high = genesis.scale
         found.facts.append(f"{folder}: policy {genesis.policy}, scale {low:g} to {high:g}, {log.head.seq:,} events")
+        rewards = rewards_now(log, genesis)[1]
+        if rewards:
+            found.facts.append(f"{folder}: events " + ", ".join(f"{name} = {reward:g}" for name, reward in rewards.items()))
         check_log(log)
         found.facts.append(f"{folder}: every event, every handle, the chain and the mark are sound")
         if source_fingerprint(type(policy_of(genesis))) != genesis.kernel:

@@ -1,0 +1,52 @@
+"""Short lives that use kinds of events which came after the first golden logs: `python kinds.py NAME FOLDER` writes one of them.
+
+What is written once opens for ever: a log is added for a new kind, and no log is ever written anew.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from albatross import Recommender
+from albatross.policies.alb import ALB
+from albatross.service.api.requests import ViewDecision, ViewUser
+
+
+def events(folder: Path) -> dict[str, Any]:
+    """Events with names, one in the place of another, and other rewards from the middle on."""
+    with Recommender(folder, events={"impression": 0, "click": 1, "cart": 3, "purchase": 5}, policy=ALB(rank=2)) as shop:
+        decisions = [shop.recommend(f"u{number % 3}", candidates=[f"i{number}", f"i{number + 1}"]) for number in range(6)]
+        for number, decision in enumerate(decisions):
+            shop.report(decision, ("impression", "click")[number % 2], event_id=f"first {number}")
+        shop.rate_item("u1", "i2", 2.5)
+        shop.set_rewards({"impression": 0, "click": 2, "purchase": 5})
+        for number in (4, 1):
+            shop.report(decisions[number], "purchase", event_id=f"then {number}")
+        shop.report(decisions[4], "click", event_id="at last")
+        shop.report_item("ü €", "i1", "click")
+        shop.forget_user("u2")
+        return facts(shop, decisions[4].decision_id)
+
+
+def facts(shop: Recommender, decision: str) -> dict[str, Any]:
+    """What a log must come to, whoever reads it."""
+    version, view = shop.version(), shop.ask(ViewDecision(decision)).items[0]
+    names = ("ratings", "decisions", "users", "items", "events", "seq", "chain")
+    history = shop.ask(ViewUser("u1", history=10)).history
+    return {
+        "version": {name: getattr(version, name) for name in names},
+        "decision": decision,
+        "answer": [view.item, view.rating, view.event],
+        "history": [[entry.seq, entry.item, entry.rating, entry.event] for entry in history],
+        "rewards": shop.series().reward,
+    }
+
+
+LIVES: dict[str, Callable[[Path], dict[str, Any]]] = {"events": events}
+
+if __name__ == "__main__":
+    name, target = sys.argv[1], Path(sys.argv[2])
+    found = LIVES[name](target)
+    (target / "facts.json").write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")

@@ -18,6 +18,8 @@ POSTS = (
     "/v1/feedback/batch",
     "/v1/rewards",
     "/v1/items/upsert",
+    "/v1/items/batch",
+    "/v1/items/similar",
     "/v1/items/retire",
     "/v1/items/restore",
     "/v1/users/get",
@@ -37,6 +39,13 @@ FIELDS = (
     "explain",
     "event",
     "events",
+    "where",
+    "quotas",
+    "fresh",
+    "by",
+    "attributes",
+    "available_from",
+    "in_stock",
 )
 VALUES = (
     *(
@@ -61,6 +70,13 @@ VALUES = (
         '"click"',
         '{"click": 1, "purchase": 5}',
         '{"click": 1e9}',
+        '{"attribute": "a", "is": "x"}',
+        '{"all": [{"attribute": "a", "to": 1}]}',
+        '{"none": [' * 40 + "{}" + "]}" * 40,
+        '{"share": 0.5}',
+        '[{"attribute": "a", "most": 1}]',
+        '{"a": "x", "b": ["x"], "c": 1}',
+        '"popular"',
     ),
     *(
         '"\\u0000"',

@@ -11,7 +11,8 @@ from typing import Any
 
 from albatross import Recommender
 from albatross.policies.alb import ALB
-from albatross.service.api.requests import ViewDecision, ViewUser
+from albatross.service.api.requests import ListItems, ViewDecision, ViewUser
+from albatross.service.api.rules import By, Fresh
 
 
 def events(folder: Path) -> dict[str, Any]:
@@ -30,6 +31,25 @@ def events(folder: Path) -> dict[str, Any]:
         return facts(shop, decisions[4].decision_id)
 
 
+def items(folder: Path) -> dict[str, Any]:
+    """Items that are described, and decisions by rules."""
+    with Recommender(folder, events={"click": 1, "purchase": 5}, policy=ALB(rank=2), floor=0.3) as shop:
+        for number in range(8):
+            shop.upsert_item(f"i{number}", attributes={"kind": f"k{number % 2}", "tags": ["ü €", "x"], "price": number / 2})
+        shop.upsert_item("i3", in_stock=False, available_from=1e9, available_until=None)
+        shop.upsert_item("i4", attributes={"kind": "k0"})
+        where = {"all": [{"attribute": "kind", "is": ["k0", "k1"]}, {"none": [{"attribute": "price", "from": 3}]}]}
+        ranked: tuple[By, ...] = ("policy", "popular", "new", "policy", "policy")
+        decisions = [
+            shop.recommend(f"u{number % 3}", 2, where=where, quotas={"kind": 1}, fresh=Fresh(0.2, 3), by=by)
+            for number, by in enumerate(ranked)
+        ]
+        for decision in decisions:
+            shop.report(decision, "purchase", decision.item)
+        shop.upsert_item("i3", in_stock=True)
+        return facts(shop, decisions[1].decision_id)
+
+
 def facts(shop: Recommender, decision: str) -> dict[str, Any]:
     """What a log must come to, whoever reads it."""
     version, view = shop.version(), shop.ask(ViewDecision(decision)).items[0]
@@ -41,10 +61,11 @@ def facts(shop: Recommender, decision: str) -> dict[str, Any]:
         "answer": [view.item, view.rating, view.event],
         "history": [[entry.seq, entry.item, entry.rating, entry.event] for entry in history],
         "rewards": shop.series().reward,
+        "described": [[entry.item, entry.attributes, entry.in_stock] for entry in shop.ask(ListItems()).items if entry.attributes],
     }
 
 
-LIVES: dict[str, Callable[[Path], dict[str, Any]]] = {"events": events}
+LIVES: dict[str, Callable[[Path], dict[str, Any]]] = {"events": events, "items": items}
 
 if __name__ == "__main__":
     name, target = sys.argv[1], Path(sys.argv[2])

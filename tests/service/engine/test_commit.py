@@ -41,6 +41,8 @@ WRITING: list[Request[Any]] = [
     FeedbackBatch([Feedback(f"b{number}", 1 + number % 5, user=f"v{number}", item=f"late{number % 70}") for number in range(90)]),
     Feedback("single", 3, user="u2", item="i2"),
     SetRewards({"click": 2, "purchase": 5}),
+    UpsertItem("cake", {"kind": ["sweet"], "price": 3}, in_stock=False),
+    UpsertItem("cake", available_until=1e9),
 ]
 """One group of everything that writes; users and items outgrow the room there is."""
 EVENTS = ("click", "purchase")
@@ -106,6 +108,7 @@ def facts_of(model: Any) -> tuple[Any, ...]:
         model.ledger.item_ratings.tolist(),
         model.series.series(),
         dict(model.rewards),
+        model.described.known,
     )
 
 

@@ -23,6 +23,11 @@ def before_call(context: schemathesis.HookContext, case: "schemathesis.Case[Any]
         body["event"] = "click"
     if isinstance(body.get("events"), dict):
         body["events"] = {**dict(list(body["events"].items())[:99]), "click": 1}
+    if "item" in body and "user" not in body:  # or others who name the item would find that it is not there
+        for name in ("in_stock", "available_from", "available_until"):
+            body.pop(name, None)
+    if "user" in body:  # few conditions hold for any item
+        body.pop("where", None)
     for name in ("event_id", "request_id", *(["user"] if body.get("candidates") else [])):
         if body.get(name):
             body[name] = chr(0x4E00 + next(_numbers)) * len(body[name])

@@ -228,7 +228,7 @@ def test_every_route_has_one_method(shop: Live, route: Route) -> None:
 
 @pytest.mark.parametrize("route", [route for route in ROUTES if route.examples], ids=lambda route: route.path)
 def test_the_examples_of_every_route_work(shop: Live, route: Route) -> None:
-    accepted(shop.post("/v1/items/upsert", {"item": "tea"}))
+    accepted(shop.post("/v1/items/upsert", {"item": "tea", "attributes": {"category": "drinks"}}))
     shop.post("/v1/feedback", {"event_id": "example-of-ann", "user": "ann", "item": "tea", "rating": 4})
     for _, body in route.examples:
         reply = shop.post(route.path, body)
@@ -257,3 +257,20 @@ def test_a_later_event_takes_the_place_of_the_earlier_one(shop: Live) -> None:
     )
     statuses = [json.loads(line)["status"] for line in shop.post("/v1/feedback/batch", lines).body.splitlines()]
     assert statuses == [200, 422]
+
+
+def test_items_come_in_lines_and_are_filtered(shop: Live) -> None:
+    lines = [json.dumps({"item": f"line{number}", "attributes": {"line": "even" if number % 2 == 0 else "odd"}}) for number in range(250)]
+    lines[7] = '{"item": "line7", "attributes": {"line": true}}'
+    reply = shop.post("/v1/items/batch", "\n".join(lines))
+    answers = [json.loads(line) for line in reply.body.splitlines()]
+    assert [answer["status"] for answer in answers] == [200] * 7 + [422] + [200] * 242
+    assert all(answer["created"] for answer in answers if answer["status"] == 200)
+    where = {"all": [{"attribute": "line", "is": "odd"}, {"none": [{"attribute": "line", "is": ["even"]}]}]}
+    slate = accepted(shop.post("/v1/recommend", {"user": "reader", "n": 5, "where": where, "fresh": {"share": 0.5}}))["items"]
+    assert all(int(item["item"][4:]) % 2 for item in slate)
+    found = accepted(shop.post("/v1/items/list", {"search": "line12", "n": 20}))["items"]
+    assert found[0]["attributes"] == {"line": "even"}
+    refused(shop.post("/v1/recommend", {"user": "reader", "where": {"attribute": "line", "is": "neither"}}), 422, "no-eligible-candidate")
+    refused(shop.post("/v1/recommend", {"user": "reader", "where": {"attribute": "line"}}), 422, "bad-value")
+    assert "accepted" in shop.post("/v1/recommend", {"user": "reader", "where": {"lines": "x"}}).json["detail"]

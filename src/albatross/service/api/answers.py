@@ -115,6 +115,8 @@ class LineAnswer(Answer, frozen=True, omit_defaults=True):
     model_seq: int | None = None
     code: str | None = None
     detail: str | None = None
+    created: bool | None = None
+    """Of an item: whether it is new."""
 
 
 class ItemAccepted(Answer, frozen=True):
@@ -124,6 +126,12 @@ class ItemAccepted(Answer, frozen=True):
     seq: int
     """The event that made it so."""
     model_seq: int
+
+
+class ItemsAccepted(Answer, frozen=True):
+    """One answer or refusal per item, in order."""
+
+    answers: list[ItemAccepted | Refusal]
 
 
 class RewardsAccepted(Answer, frozen=True):

@@ -7,12 +7,23 @@ them. Nothing is folded before the commit has succeeded, so the model never know
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
 from albatross.core.errors import InvalidInput
-from albatross.service.api.answers import Accepted, Answer, BatchAccepted, Decision, ItemAccepted, Refusal, RewardsAccepted, Series, Version
+from albatross.service.api.answers import (
+    Accepted,
+    Answer,
+    BatchAccepted,
+    Decision,
+    ItemAccepted,
+    ItemsAccepted,
+    Refusal,
+    RewardsAccepted,
+    Series,
+    Version,
+)
 from albatross.service.api.errors import (
     AlreadyRated,
     BadValue,
@@ -36,8 +47,10 @@ from albatross.service.api.requests import (
     RestoreItem,
     RetireItem,
     SetRewards,
+    SimilarItems,
     Suppose,
     UpsertItem,
+    UpsertItems,
     ViewDecision,
     ViewUser,
 )
@@ -50,15 +63,20 @@ from albatross.service.api.values import (
 from albatross.service.api.views import Disk
 from albatross.service.engine.answering import decision_name, decision_of, disk_of, version_of
 from albatross.service.engine.checking import check_feedback, check_recommend, handles_asked
-from albatross.service.engine.deciding import decide, eligible
+from albatross.service.engine.describing import check_description, description_of
+from albatross.service.engine.descriptions import merged
+from albatross.service.engine.likeness import similar_items
 from albatross.service.engine.model import Model
 from albatross.service.engine.overlay import Overlay
 from albatross.service.engine.reacting import Earlier, check_replaces, check_rewards, content_of_request, reaction, reward_of
+from albatross.service.engine.ruling import candidates_for, decide, rules_of
 from albatross.service.engine.supposing import suppose
 from albatross.service.engine.tickets import Ticket
 from albatross.service.engine.viewing import find_decision, list_events, list_items, list_users, read_decision, read_user
 from albatross.service.storage.events import (
     Decided,
+    Described,
+    Description,
     Event,
     Item,
     QuestionContent,
@@ -66,6 +84,7 @@ from albatross.service.storage.events import (
     Reacted,
     Retire,
     Rewards,
+    RuledContent,
     content_of,
     decode,
     encode,
@@ -108,6 +127,10 @@ class Group:
         self.handles = engaged.handles
         """The sum of the handles in the log."""
         self._early: list[tuple[Event, Handles]] = []
+        self._described: dict[str, Description] = {}
+        """Items that this group describes, and what is then known of them."""
+        self._names: set[str] = set()
+        """Names of attributes that it brings."""
         self.rewards = self.model.rewards
         """What events with names are worth, as this group sees it."""
         self._late: list[tuple[Rated | Reacted, Handles]] = []
@@ -177,27 +200,27 @@ class Group:
 
     def recommend(self, request: Recommend) -> Finish:
         check_recommend(request, self.model.items)
+        rules = rules_of(request)
         handles: Handles = ()
         if request.request_id is not None:
             handle = request_handle(request.request_id)
-            content = content_of(
-                QuestionContent(
-                    request.user,
-                    request.n,
-                    request.candidates,
-                    request.exclude,
-                    request.exclude_seen,
-                    request.explain,
-                    request.request_id,
-                )
+            question = QuestionContent(
+                request.user,
+                request.n,
+                request.candidates,
+                request.exclude,
+                request.exclude_seen,
+                request.explain,
+                request.request_id,
             )
+            content = content_of(question if rules is None else RuledContent(question, rules))
             known = self._known(handle, content, "request_id")
             if known is not None:
                 return lambda: self._decision(known, self._decided(known))
             handles = ((handle, content),)
         fresh = self._fresh_candidates(request)
         if fresh and set(fresh) <= set(request.exclude):  # then they may leave nothing to show, and a refusal brings nothing into being
-            eligible(self.view, request, self.view.waiting_for(request.user, self.head + len(self._early) + 1))
+            candidates_for(self.view, request, self.view.waiting_for(request.user, self.head + len(self._early) + 1), self.now)
         view = self.view.with_items(fresh) if fresh else self.view
         seq = self.head + len(self._early) + len(fresh) + 1
         event = decide(view, request, seq, self.head, self.now, self.engaged.incarnation)
@@ -335,17 +358,7 @@ class Group:
 
     def feedback_batch(self, request: FeedbackBatch) -> Finish:
         check_count("the number of events", len(request.events), 0, MOST_EVENTS)
-
-        def attempt(event: Feedback) -> Callable[[], Accepted | Refusal]:
-            try:
-                return self.feedback(event)
-            except Refused as refusal:
-                told = Refusal(refusal.status, refusal.code, str(refusal))
-            except Exception as error:  # a mistake of ours, which must not take the other ratings with it
-                told = Refusal(500, "failed", f"the service failed to look at this rating ({type(error).__name__})")
-            return lambda: told
-
-        answers = [attempt(event) for event in request.events]
+        answers = [_attempt(self.feedback, event) for event in request.events]
         return lambda: BatchAccepted([answer() for answer in answers])
 
     def set_rewards(self, request: SetRewards) -> Finish:
@@ -363,9 +376,25 @@ class Group:
             self.rewards = events
         return lambda: RewardsAccepted(events, seq, self.model.seq)
 
-    def upsert_item(self, request: UpsertItem) -> Finish:
+    def upsert_item(self, request: UpsertItem) -> Callable[[], ItemAccepted]:
         check_id("item", request.item)
-        return self._offer(request.item)
+        said = description_of(request)
+        check_description(said, {*self.model.described.names, *self._names})
+        offered = self._offer(request.item)
+        number = self.view.number_of(request.item)
+        before = self._described.get(request.item) or self.model.described.known.get(-1 if number is None else number, Description())
+        after = merged(before, said)
+        if after == before:
+            return offered
+        self._described[request.item] = after
+        self._names.update(said.attributes or ())
+        seq = self._put_early(Described(self.now, request.item, said))
+        return lambda: replace(offered(), seq=seq)
+
+    def upsert_items(self, request: UpsertItems) -> Finish:
+        check_count("the number of items", len(request.items), 0, MOST_EVENTS)
+        answers = [_attempt(self.upsert_item, item) for item in request.items]
+        return lambda: ItemsAccepted([answer() for answer in answers])
 
     def restore_item(self, request: RestoreItem) -> Finish:
         self._check_known(request.item)
@@ -379,7 +408,7 @@ class Group:
             self.view.retire(number)
         return lambda: ItemAccepted(request.item, retired=True, created=False, seq=seq, model_seq=self.model.seq)
 
-    def _offer(self, item: str) -> Finish:
+    def _offer(self, item: str) -> Callable[[], ItemAccepted]:
         number = self.view.number_of(item)
         created, seq = number is None, self.head
         if created:
@@ -407,6 +436,21 @@ class Group:
         return self.model.series.series
 
 
+R = TypeVar("R", bound=Request[Any])
+A = TypeVar("A", bound=Answer)
+
+
+def _attempt(handle: Callable[[R], Callable[[], A]], request: R) -> Callable[[], A | Refusal]:
+    """What becomes of one of many; whatever is wrong with it, the others have nothing to do with it."""
+    try:
+        return handle(request)
+    except Refused as refusal:
+        told = Refusal(refusal.status, refusal.code, str(refusal))
+    except Exception as error:  # a mistake of ours, which must not take the others with it
+        told = Refusal(500, "failed", f"the service failed to look at this one ({type(error).__name__})")
+    return lambda: told
+
+
 def looking(read: Callable[[Model, Store, Any], Answer]) -> Callable[[Group, Any], Finish]:
     """A handler that only looks, once the group is folded."""
     return lambda group, request: lambda: read(group.model, group.store, request)
@@ -419,6 +463,7 @@ LOOKING: dict[type[Request[Any]], Callable[[Model, Store, Any], Answer]] = {
     ListEvents: list_events,
     ViewDecision: read_decision,
     Suppose: suppose,
+    SimilarItems: similar_items,
 }
 READING: tuple[type[Request[Any]], ...] = (AskVersion, AskSeries, AskDisk, *LOOKING)
 """Requests that write nothing, and go on when there is no room on the disk."""
@@ -428,6 +473,7 @@ HANDLERS: dict[type[Request[Any]], Callable[[Group, Any], Finish]] = {
     Feedback: Group.feedback,
     FeedbackBatch: Group.feedback_batch,
     UpsertItem: Group.upsert_item,
+    UpsertItems: Group.upsert_items,
     SetRewards: Group.set_rewards,
     RetireItem: Group.retire_item,
     RestoreItem: Group.restore_item,

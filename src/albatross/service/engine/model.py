@@ -18,11 +18,13 @@ from albatross.core.streams import stream
 from albatross.core.vocabulary import Vocabulary
 from albatross.kernels.operations import Items
 from albatross.service.api.errors import NoMemory, UnknownItem
+from albatross.service.engine.descriptions import Descriptions
+from albatross.service.engine.filtering import Filters
 from albatross.service.engine.ledger import Ledger, entered, exchanged, grown, no_ledger
 from albatross.service.engine.options import policy_of
 from albatross.service.engine.reacting import check_replaces
 from albatross.service.engine.series import SeriesKeeper
-from albatross.service.storage.events import Decided, Event, Genesis, Item, Rated, Reacted, Retire, Rewards
+from albatross.service.storage.events import Decided, Described, Event, Genesis, Item, Rated, Reacted, Retire, Rewards
 
 ROOM = 64
 """Users and items there is room for at first. A full model doubles: when it grows is settled by the log alone."""
@@ -74,6 +76,8 @@ class Model:
         """An agent with the same beliefs and more room, if there is one already: taken by the event that calls for it."""
         self.ledger: Ledger = no_ledger(n_users, n_items)
         self.series = SeriesKeeper()
+        self.described = Descriptions()
+        self.filters = Filters()
         self.rewards: Mapping[str, float] = {}
         """What events with names are worth."""
         self._set_rewards(genesis.events)
@@ -135,6 +139,8 @@ class Model:
             self.retired.add(self.items.numbers[event.item])
             self._shown = None
 
+        elif isinstance(event, Described):
+            self.described.describe(self.items.numbers[event.item], event.said)
         elif isinstance(event, Reacted):
             self._fold_reaction(seq, event)
         elif isinstance(event, Rewards):
@@ -262,6 +268,7 @@ class Model:
             "decisions": self.decisions,
             "series": self.series.saved(),
             "rewards": self.rewards,
+            "described": self.described.saved(),
         }
 
     def restore(self, saved: dict[str, Any], ledger: Ledger, sums: NDArray[np.float64]) -> None:
@@ -269,6 +276,7 @@ class Model:
         self.users, self.items = Vocabulary(saved["users"]), Vocabulary(saved["items"])
         self.retired = set(saved["retired"])
         self._set_rewards(saved["rewards"])
+        self.described.restore(saved["described"])
         self.pending = {user: dict(waiting) for user, waiting in saved["pending"].items()}
         self.seq, self.ratings, self.decisions = saved["seq"], saved["ratings"], saved["decisions"]
         self.series.width, self.series.count = saved["series"]["width"], saved["series"]["count"]

@@ -1,16 +1,19 @@
 """For those who look: lists of users, items and events, one decision, and what would be. Nothing here changes or writes anything."""
 
+import time
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import UNSET
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from albatross.core.beliefs import parts_of_mean
 from albatross.core.streams import stream
 from albatross.service.api.answers import HistoryEntry, ShownItem, UserView
 from albatross.service.api.errors import NoEligibleCandidate, UnknownDecision, UnknownUser
-from albatross.service.api.requests import ListEvents, ListItems, ListUsers, Recommend, ViewDecision, ViewUser
+from albatross.service.api.requests import ListEvents, ListItems, ListUsers, ViewDecision, ViewUser
 from albatross.service.api.values import MOST_LISTED, MOST_SEARCHED, MOST_SHOWN, MOST_VIEWED, check_count, check_id
 from albatross.service.api.views import (
     Because,
@@ -25,12 +28,26 @@ from albatross.service.api.views import (
     UserList,
 )
 from albatross.service.engine.answering import decision_name, explanation_of
-from albatross.service.engine.deciding import best_of, choose_counting, eligible, shown_items, view_user
+from albatross.service.engine.deciding import best_of, choose_counting, shown_items, view_user
 from albatross.service.engine.ledger import latest_of
 from albatross.service.engine.model import NONE, Model
 from albatross.service.engine.overlay import Overlay
+from albatross.service.engine.ruling import candidates_for, request_of
 from albatross.service.engine.series import BOUNDLESS
-from albatross.service.storage.events import Decided, Event, Forget, Genesis, Item, Placed, Rated, Reacted, Retire, Rewards, decode
+from albatross.service.storage.events import (
+    Decided,
+    Described,
+    Event,
+    Forget,
+    Genesis,
+    Item,
+    Placed,
+    Rated,
+    Reacted,
+    Retire,
+    Rewards,
+    decode,
+)
 from albatross.service.storage.numbering import answering_handle, answers_before
 from albatross.service.storage.store import ReadableLog
 
@@ -87,10 +104,19 @@ def list_items(model: Model, log: ReadableLog, request: ListItems) -> ItemList:
             bonus=float(score - mean) if abs(score) < BOUNDLESS else None,
             x=None if places is None else float(places.points[number, 0]),
             y=None if places is None else float(places.points[number, 1]),
+            **_described(model, number),
         )
         for number, mean, score in zip(found, means, scores, strict=True)
     ]
     return ItemList(items, following, len(names), None if places is None else places.explained, model.seq)
+
+
+def _described(model: Model, number: int) -> dict[str, Any]:
+    """What was said of an item."""
+    known = model.described.known.get(number)
+    if known is None:
+        return {}
+    return {name: value for name in known.__struct_fields__ if (value := getattr(known, name)) is not UNSET}
 
 
 class Places(NamedTuple):
@@ -152,6 +178,8 @@ def _logged(log: ReadableLog, genesis: Genesis, seq: int) -> LoggedEvent:
         return LoggedEvent(seq, "item", event.at, item=event.item)
     if isinstance(event, Retire):
         return LoggedEvent(seq, "retire", event.at, item=event.item)
+    if isinstance(event, Described):
+        return LoggedEvent(seq, "description", event.at, item=event.item)
     if isinstance(event, Rewards):
         return LoggedEvent(seq, "rewards", event.at)
     if isinstance(event, Forget):
@@ -265,10 +293,10 @@ def _ratings_by_item(model: Model, log: ReadableLog, user: str) -> dict[str, lis
 def _close_now(model: Model, event: Decided, n: int) -> list[ShownItem]:
     """What the present model would put next, had the decision to be made now."""
     shown = [placed.item for placed in event.items]
-    asked = Recommend(event.user, 1, event.candidates, [*event.exclude, *shown])
+    asked = replace(request_of(event), n=1, exclude=[*event.exclude, *shown], exclude_seen="none")
     view = Overlay(model)
     try:
-        candidates = eligible(view, asked, NONE)
+        candidates = candidates_for(view, asked, NONE, time.time())
     except NoEligibleCandidate:
         return []
     row = model.row_of(event.user)

@@ -9,6 +9,7 @@ from albatross.core.version import VERSION
 from albatross.service.api.answers import Problem
 from albatross.service.api.requests import Feedback, SetRewards, Suppose
 from albatross.service.api.routes import EVENTS, JSON, ROUTES, TEXT, Route, example_of
+from albatross.service.api.rules import Where, schema_of_where
 from albatross.service.http.problems import MEANINGS, MEDIA_TYPE, problem
 
 TEMPLATE = "#/components/schemas/{name}"
@@ -28,6 +29,7 @@ def describe(scale: tuple[float, float], key_needed: bool) -> dict[str, Any]:
     schemas, components = msgspec.json.schema_components([*dict.fromkeys(kinds), Problem], ref_template=TEMPLATE)
     references = dict(zip([*dict.fromkeys(kinds), Problem], schemas, strict=True))
     _refine_feedback(components[Feedback.__name__], scale)
+    components[Where.__name__] = schema_of_where(TEMPLATE.format(name=Where.__name__))
     _refine_rewards(components[SetRewards.__name__], scale)
     components[Suppose.__name__]["properties"]["rating"] |= {"minimum": scale[0], "maximum": scale[1]}
     return {

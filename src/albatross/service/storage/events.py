@@ -5,10 +5,10 @@ logs read as before. Anything else is a new format, with a function in `storage.
 """
 
 import hashlib
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 FORMAT = 2
 """Version of the log's content."""
@@ -60,6 +60,29 @@ class Retire(Struct, frozen=True, array_like=True, tag="retire"):
     item: str
 
 
+Attribute = str | list[str] | float
+"""A label, labels, or a number."""
+
+
+class Description(Struct, frozen=True, omit_defaults=True):
+    """What was said of an item; what was not said is not there, and stays as it was."""
+
+    attributes: dict[str, Attribute] | UnsetType = UNSET
+    """All of them: these take the place of those before."""
+    available_from: float | UnsetType | None = UNSET
+    available_until: float | UnsetType | None = UNSET
+    """Seconds since 1970; none: always."""
+    in_stock: bool | UnsetType = UNSET
+
+
+class Described(Struct, frozen=True, array_like=True, tag="description"):
+    """An item is described anew, or otherwise."""
+
+    at: float
+    item: str
+    said: Description
+
+
 class Placed(Struct, frozen=True, array_like=True):
     """One item of a decision."""
 
@@ -100,6 +123,18 @@ class Reasons(Struct, frozen=True):
     """The items with the next best scores, by the model of the decision."""
 
 
+class Rules(Struct, frozen=True, array_like=True):
+    """What a decision had to observe."""
+
+    where: dict[str, Any] | None
+    """The condition on items, as it was asked."""
+    quotas: list[tuple[str, int]]
+    """Attribute, and how many items may share a label of it."""
+    fresh: tuple[float, int] | None
+    """The share of new items, and how often an item may have been shown and still be new."""
+    by: Literal["policy", "popular", "new"]
+
+
 class Decided(Struct, frozen=True, array_like=True, tag="decision"):
     at: float
     user: str
@@ -114,6 +149,7 @@ class Decided(Struct, frozen=True, array_like=True, tag="decision"):
     reasons: Reasons | None
     incarnation: str = ""
     """A random name of the engine's life, part of the decision's id: two copies of a folder never give the same id."""
+    rules: Rules | None = None
 
 
 class Rated(Struct, frozen=True, array_like=True, tag="feedback", gc=False):
@@ -178,7 +214,7 @@ class Adopt(Struct, frozen=True, array_like=True, tag="adopt"):
     kernel: str
 
 
-Event = Genesis | Item | Retire | Decided | Rated | Forget | Adopt | Reacted | Rewards
+Event = Genesis | Item | Retire | Decided | Rated | Forget | Adopt | Reacted | Rewards | Described
 
 encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder(Event).decode
@@ -266,5 +302,12 @@ class QuestionContent(Struct, frozen=True):
     request_id: str
 
 
-def content_of(content: RatingContent | ReactionContent | QuestionContent) -> bytes:
+class RuledContent(Struct, frozen=True):
+    """The same where there are rules."""
+
+    question: QuestionContent
+    rules: Rules
+
+
+def content_of(content: RatingContent | ReactionContent | QuestionContent | RuledContent) -> bytes:
     return hashlib.blake2b(encode(content), digest_size=16).digest()

@@ -9,7 +9,7 @@ import msgspec
 
 from albatross.core.errors import InvalidInput
 from albatross.core.files import whole_file
-from albatross.service.storage.events import Adopt, Decided, Event, Forget, Genesis, Item, Rated, Reacted, Retire, Rewards
+from albatross.service.storage.events import Adopt, Decided, Described, Event, Forget, Genesis, Item, Rated, Reacted, Retire, Rewards
 from albatross.service.storage.reading import Progress, nothing, read_events
 from albatross.service.storage.store import ReadableLog
 
@@ -21,6 +21,7 @@ KINDS = {
     Rated: "feedback",
     Reacted: "feedback",
     Rewards: "rewards",
+    Described: "description",
     Forget: "forget",
     Adopt: "adopt",
 }
@@ -56,8 +57,11 @@ def as_object(seq: int, event: Event) -> dict[str, Any]:
     named = {name: msgspec.to_builtins(getattr(event, name)) for name in event.__struct_fields__ if name not in INTERNAL}
     if isinstance(event, Decided):
         named["items"] = [{name: getattr(placed, name) for name in placed.__struct_fields__} for placed in event.items]
+        named["rules"] = None if event.rules is None else msgspec.json.encode(event.rules).decode()
     if isinstance(event, Genesis | Adopt):
         named["parameters"] = json.dumps(event.parameters)
+    if isinstance(event, Described):
+        named["said"] = msgspec.json.encode(event.said).decode()
     if isinstance(event, Genesis | Rewards):
         named["events"] = json.dumps(event.events)
     return {"seq": seq, "kind": KINDS[type(event)], **named}

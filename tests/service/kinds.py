@@ -50,6 +50,17 @@ def items(folder: Path) -> dict[str, Any]:
         return facts(shop, decisions[1].decision_id)
 
 
+def silence(folder: Path) -> dict[str, Any]:
+    """Silence, and what came later."""
+    with Recommender(folder, events={"click": 1, "purchase": 5}, policy=ALB(rank=2), silence=(1e-6, 1.0)) as shop:
+        decisions = [shop.recommend("u1", candidates=[f"i{number}", f"i{number + 1}"], n=2) for number in range(3)]
+        while shop.version().ratings < 6:
+            pass
+        shop.report(decisions[1], "purchase", "i1")
+        shop.rate(decisions[2], 2.5, "i3")
+        return facts(shop, decisions[1].decision_id)
+
+
 def facts(shop: Recommender, decision: str) -> dict[str, Any]:
     """What a log must come to, whoever reads it."""
     version, view = shop.version(), shop.ask(ViewDecision(decision)).items[0]
@@ -65,7 +76,7 @@ def facts(shop: Recommender, decision: str) -> dict[str, Any]:
     }
 
 
-LIVES: dict[str, Callable[[Path], dict[str, Any]]] = {"events": events, "items": items}
+LIVES: dict[str, Callable[[Path], dict[str, Any]]] = {"events": events, "items": items, "silence": silence}
 
 if __name__ == "__main__":
     name, target = sys.argv[1], Path(sys.argv[2])

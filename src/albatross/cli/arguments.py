@@ -93,3 +93,22 @@ def parse_events(text: str) -> dict[str, float]:
         return {name: float(reward) for name, reward in settings.items()}
     except ValueError as error:
         raise InvalidInput(f"--events is {text!r}; accepted: names and numbers, as click=1,purchase=5") from error
+
+
+UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def parse_silence(text: str) -> tuple[float, float]:
+    """Seconds to wait for an answer, and what silence counts for.
+
+    >>> parse_silence("30m=0"), parse_silence("1.5h=-1")
+    ((1800.0, 0.0), (5400.0, -1.0))
+    """
+    waiting, equals, reward = text.partition("=")
+    try:
+        seconds, worth = float(waiting[:-1]) * UNITS[waiting[-1:]], float(reward)
+    except (KeyError, ValueError):
+        seconds = worth = math.nan
+    if not (equals and 0 < seconds < math.inf and math.isfinite(worth)):
+        raise InvalidInput(f"--silence is {text!r}; accepted: a time and a reward, as 30m=0 (units: s, m, h, d)")
+    return seconds, worth

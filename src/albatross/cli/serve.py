@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from albatross.cli.arguments import parse_events, parse_policy, parse_scale
+from albatross.cli.arguments import parse_events, parse_policy, parse_scale, parse_silence
 from albatross.core.errors import InvalidInput
 from albatross.service.engine.options import QUEUE, Options
 from albatross.service.http.logs import configure_log
@@ -25,6 +25,7 @@ def serve(
     floor: float | None = None,
     closed_catalogue: bool | None = None,
     events: str | None = None,
+    silence: str | None = None,
     durability: Literal["commit", "relaxed"] = "commit",
     host: str = "127.0.0.1",
     port: int = 8000,
@@ -60,6 +61,8 @@ def serve(
     events
         Names of events, and what they are worth, as impression=0,click=1,cart=3,purchase=5. Then `event` may stand for `rating` in
         feedback; of the same item of a decision the last one counts. Without --scale, the scale is that of the events.
+    silence
+        What it counts for that nobody answers, and after how long, as 30m=0. Units: s, m, h, d. What comes later takes its place.
     durability
         commit: on disk before it is acknowledged; relaxed: up to a second may be lost if the power fails.
     host
@@ -90,6 +93,7 @@ def serve(
         floor=floor,
         closed=closed_catalogue,
         events=None if events is None else parse_events(events),
+        silence=None if silence is None else parse_silence(silence),
         durability=durability,
         queue=queue,
         accept_changed_policy=accept_changed_policy,

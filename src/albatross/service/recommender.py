@@ -38,6 +38,7 @@ class Recommender(Verbs):
         floor: float | None = None,
         closed_catalogue: bool | None = None,
         events: Mapping[str, float] | None = None,
+        silence: tuple[float, float] | None = None,
         items: Sequence[str] = (),
         users: Sequence[str] = (),
         durability: str = "commit",
@@ -51,6 +52,7 @@ class Recommender(Verbs):
         floor: share of decisions left to chance, 0.05 unless given.
         closed_catalogue: whether items appear only by `upsert_item`.
         events: names of events, and what they are worth, as {"click": 1, "purchase": 5}; `set_rewards` changes them later.
+        silence: seconds and a reward: so long after a decision, what was not answered counts as answered by this reward.
         items, users: known from the beginning, in a new folder.
         durability: commit, or relaxed.
         accept_changed_policy: where the source of a policy from outside has changed, learn from the whole log anew.
@@ -62,6 +64,7 @@ class Recommender(Verbs):
             floor=floor,
             closed=closed_catalogue,
             events=None if events is None else dict(events),
+            silence=silence,
             items=tuple(items),
             users=tuple(users),
             durability=durability,

@@ -70,10 +70,12 @@ from albatross.service.engine.model import Model
 from albatross.service.engine.overlay import Overlay
 from albatross.service.engine.reacting import Earlier, check_replaces, check_rewards, content_of_request, reaction, reward_of
 from albatross.service.engine.ruling import candidates_for, decide, rules_of
+from albatross.service.engine.silence import GiveUp, Hushed
 from albatross.service.engine.supposing import suppose
 from albatross.service.engine.tickets import Ticket
 from albatross.service.engine.viewing import find_decision, list_events, list_items, list_users, read_decision, read_user
 from albatross.service.storage.events import (
+    SILENCE,
     Decided,
     Described,
     Description,
@@ -93,7 +95,7 @@ from albatross.service.storage.events import (
     rewards_handle,
 )
 from albatross.service.storage.migration import ANSWERED
-from albatross.service.storage.numbering import answering_handle, last_number
+from albatross.service.storage.numbering import answering_handle, answers_before, last_number
 from albatross.service.storage.reading import Sum, summed
 from albatross.service.storage.store import Found, Row, Store
 
@@ -282,8 +284,8 @@ class Group:
             return lambda: Accepted(known, applied=present, duplicate=True, model_seq=self.model.seq)
         rated: Rated | Reacted = self._rated(request, rating)
         handles = [(handle, content)]
-        if isinstance(rated, Rated) and request.event is not None:
-            rated = reaction(rated, request.event, self._is_taken, self._earlier)
+        if isinstance(rated, Rated) and (request.event is not None or self._follows_silence(rated)):
+            rated = reaction(rated, request.event or "", self._is_taken, self._earlier)
         if rated.decision is not None:
             answer = answering_handle(rated.decision, rated.item, rated.number if isinstance(rated, Reacted) else 0)
             if self._is_taken(answer):
@@ -306,17 +308,41 @@ class Group:
     def _is_taken(self, handle: bytes) -> bool:
         return handle in self._fresh or self.store.find(handle) is not None
 
+    def _follows_silence(self, rated: Rated) -> bool:
+        """Whether the item of a decision was given up waiting for, and nothing else was said of it."""
+        if rated.decision is None:
+            return False
+        first = answering_handle(rated.decision, rated.item, 0)
+        return self._is_taken(first) and answers_before(self._is_taken, rated.decision, rated.item) == 1 and self._earlier(first).silent
+
+    def give_up(self, request: GiveUp) -> Finish:
+        """Let silence answer what nobody has answered."""
+        before = len(self._late)
+        for seq in request.decisions:
+            decided = self._decided(seq)
+            for placed in decided.items:
+                handle = answering_handle(seq, placed.item, 0)
+                if not self._is_taken(handle):
+                    said = (placed.item, SILENCE, request.reward, seq, placed.mean, placed.score)
+                    silent = Reacted(self.now, "", decided.user, *said)
+                    self._check_rated(silent)
+                    self._fresh[handle] = (len(self._late), ANSWERED)
+                    self._late.append((silent, ((handle, ANSWERED),)))
+        items = len(self._late) - before
+        return lambda: Hushed(items)
+
     def _earlier(self, handle: bytes) -> Earlier:
         """The answer with this handle, which there is."""
         if handle in self._fresh:
             place = self._fresh[handle][0]
-            return Earlier(-1 - place, self._late[place][0].rating)
+            waiting = self._late[place][0]
+            return Earlier(-1 - place, waiting.rating, not waiting.event_id)
         found = self.store.find(handle)
         body = None if found is None else self.store.body(found.seq)
         event = None if body is None else decode(body)
         assert found is not None  # as `answers_before` saw
         assert isinstance(event, Rated | Reacted)  # or its decision would be erased, too
-        return Earlier(found.seq, event.rating)
+        return Earlier(found.seq, event.rating, not event.event_id)
 
     def _rated(self, request: Feedback, rating: float) -> Rated:
         if request.decision_id is None:
@@ -474,6 +500,7 @@ HANDLERS: dict[type[Request[Any]], Callable[[Group, Any], Finish]] = {
     FeedbackBatch: Group.feedback_batch,
     UpsertItem: Group.upsert_item,
     UpsertItems: Group.upsert_items,
+    GiveUp: Group.give_up,
     SetRewards: Group.set_rewards,
     RetireItem: Group.retire_item,
     RestoreItem: Group.restore_item,

@@ -84,6 +84,8 @@ class Model:
         self.retired: set[int] = set()
         self.pending: dict[str, Pending] = {}
         self.seq = 0
+        self.given_up = 0
+        """Decisions up to this event are answered, or counted as answered by silence, where that is wanted."""
         self.ratings = 0
         self.decisions = 0
         self.random = np.random.Generator(np.random.PCG64(0))
@@ -148,6 +150,8 @@ class Model:
 
     def _fold_reaction(self, seq: int, event: Reacted) -> None:
         """An event with a name: a rating like any other, or one in the place of another."""
+        if not event.event_id and event.decision is not None:
+            self.given_up = max(self.given_up, event.decision)
         if event.replaces is None or event.before is None:
             one = Rated(event.at, event.event_id, event.user, event.item, event.rating, event.decision, event.mean, event.score)
             self.fold_all([seq], [one])
@@ -269,6 +273,7 @@ class Model:
             "series": self.series.saved(),
             "rewards": self.rewards,
             "described": self.described.saved(),
+            "given_up": self.given_up,
         }
 
     def restore(self, saved: dict[str, Any], ledger: Ledger, sums: NDArray[np.float64]) -> None:
@@ -277,6 +282,7 @@ class Model:
         self.retired = set(saved["retired"])
         self._set_rewards(saved["rewards"])
         self.described.restore(saved["described"])
+        self.given_up = saved["given_up"]
         self.pending = {user: dict(waiting) for user, waiting in saved["pending"].items()}
         self.seq, self.ratings, self.decisions = saved["seq"], saved["ratings"], saved["decisions"]
         self.series.width, self.series.count = saved["series"]["width"], saved["series"]["count"]

@@ -42,6 +42,8 @@ class Options(Struct, frozen=True):
     """Whether items appear only by upsert. None: that of the folder; for a new folder, false."""
     events: dict[str, float] | None = None
     """Names of events, and what they are worth. None: those of the folder; for a new folder, none."""
+    silence: tuple[float, float] | None = None
+    """After so many seconds without an answer, an item of a decision counts as answered by this reward. None: never."""
     items: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
     """Known from the beginning, in this order. Looked at only when the folder is new."""

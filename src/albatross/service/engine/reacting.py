@@ -18,6 +18,8 @@ class Earlier(NamedTuple):
     seq: int
     """Its number; of one that is not written yet, −1 − its place in the group."""
     rating: float
+    silent: bool
+    """Whether it is silence."""
 
 
 def reward_of(request: Feedback, scale: tuple[float, float], rewards: Mapping[str, float]) -> float:

@@ -157,7 +157,7 @@ def _logged(log: ReadableLog, genesis: Genesis, seq: int) -> LoggedEvent:
     event: Event = decode(body)
     if isinstance(event, Rated | Reacted):
         name = None if event.decision is None else _name_of(log, genesis, event.decision)
-        done, replaces = (event.event, event.replaces) if isinstance(event, Reacted) else (None, None)
+        done, replaces = (event.event or None, event.replaces) if isinstance(event, Reacted) else (None, None)
         return LoggedEvent(
             seq,
             "feedback",
@@ -260,7 +260,7 @@ def _decided(
         rated_seq=found.seq if found is not None and isinstance(rated, Rated | Reacted) else None,
         item_ratings=int(model.ledger.item_ratings[model.items.numbers[placed.item]]),
         because=because(model, given, event.user, placed.item) if rank <= MOST_EXPLAINED else None,
-        event=rated.event if isinstance(rated, Reacted) else None,
+        event=rated.event or None if isinstance(rated, Reacted) else None,
     )
 
 

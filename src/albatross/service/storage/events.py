@@ -171,9 +171,11 @@ class Reacted(Struct, frozen=True, array_like=True, tag="reaction", gc=False):
 
     at: float
     event_id: str
+    """Empty where nobody sent it: silence."""
     user: str
     item: str
     event: str
+    """Empty where it is a rating that takes the place of silence."""
     rating: float
     """What the name was worth then."""
     decision: int | None
@@ -221,6 +223,10 @@ decode = msgspec.json.Decoder(Event).decode
 decode_all = msgspec.json.Decoder(list[Event]).decode
 
 
+SILENCE = "silence"
+"""The name of the event that nobody did anything, where it has no id."""
+
+
 def event_handle(event_id: str) -> bytes:
     """What the same rating is recognised by, for ever."""
     return hashlib.blake2b(b"event " + event_id.encode(), digest_size=16).digest()
@@ -258,11 +264,12 @@ def handles_of(event: Event) -> list[bytes]:
     if type(event) is Decided and event.request_id is not None:
         return [request_handle(event.request_id)]
     if type(event) is Reacted:
-        own = event_handle(event.event_id)
-        if event.decision is None:
-            return [own]
-        answer = reaction_handle(event.decision, event.item, event.number) if event.number else answer_handle(event.decision, event.item)
-        return [own, answer]
+        found = [event_handle(event.event_id)] if event.event_id else []
+        if event.decision is not None and event.number:
+            found.append(reaction_handle(event.decision, event.item, event.number))
+        elif event.decision is not None:
+            found.append(answer_handle(event.decision, event.item))
+        return found
     if type(event) is Adopt:
         return [adoption_handle(event.number)]
     if type(event) is Rewards:

@@ -22,6 +22,15 @@ class ShownItem(Answer, frozen=True):
     """The probability of this item at this place, given the items before it; none where the policy cannot tell."""
 
 
+class Contribution(Answer, frozen=True):
+    """A rating of the user's own, and what it adds to the mean of another item."""
+
+    item: str
+    rating: float | None
+    """What was said of it, the mean where there are several."""
+    part: float
+
+
 class ItemExplanation(Answer, frozen=True):
     """Why an item was shown, in numbers."""
 
@@ -39,6 +48,14 @@ class ItemExplanation(Answer, frozen=True):
     """How far the expectation may be off; none where the policy does not say."""
     width_after: float | None = None
     """The same after one more rating of this item by this user."""
+    base: float | None = None
+    """What is expected without this user's ratings; none where the policy does not take its mean apart, and for a stranger."""
+    parts: list[Contribution] = []
+    """What ratings of the user add to that, the largest first, twelve at most."""
+    others: float = 0.0
+    """What all other ratings of the user add: base + parts + others = mean."""
+    why: list[str] = []
+    """The same in words, as "because you liked tea"."""
 
 
 class ConfidenceRegion(Answer, frozen=True):

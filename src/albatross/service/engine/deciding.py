@@ -19,6 +19,7 @@ from albatross.service.api.requests import Recommend
 from albatross.service.engine.ledger import rated_by
 from albatross.service.engine.model import NONE, Model, waiting_at
 from albatross.service.engine.overlay import Overlay
+from albatross.service.engine.reasoning import why
 from albatross.service.storage.events import Decided, Placed, ReasonForItem, Reasons, Region
 
 CLOSE = 5
@@ -187,6 +188,7 @@ def reasons_for(view: Overlay, agent: Agent, user: str, pending: Items, placed: 
                 explored=shown.explored,
                 width=None if widths is None else widths.now,
                 width_after=None if widths is None else widths.after,
+                **why(model, agent, row, number, shown.mean, shown.explored)._asdict(),
             )
         )
     waiting = [view.name_of(int(item)) for item in pending]

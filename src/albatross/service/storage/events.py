@@ -93,6 +93,14 @@ class Placed(Struct, frozen=True, array_like=True):
     explored: bool
 
 
+class Part(Struct, frozen=True):
+    """A rating of the user's own, and what it adds to a mean."""
+
+    item: str
+    rating: float | None
+    part: float
+
+
 class ReasonForItem(Struct, frozen=True):
     item: str
     mean: float
@@ -103,6 +111,11 @@ class ReasonForItem(Struct, frozen=True):
     explored: bool
     width: float | None = None
     width_after: float | None = None
+    base: float | None = None
+    parts: list[Part] = []
+    others: float = 0.0
+    """Base + parts + others = mean, where the policy takes its mean apart."""
+    why: list[str] = []
 
 
 class Region(Struct, frozen=True):

@@ -274,3 +274,23 @@ def test_items_come_in_lines_and_are_filtered(shop: Live) -> None:
     refused(shop.post("/v1/recommend", {"user": "reader", "where": {"attribute": "line", "is": "neither"}}), 422, "no-eligible-candidate")
     refused(shop.post("/v1/recommend", {"user": "reader", "where": {"attribute": "line"}}), 422, "bad-value")
     assert "accepted" in shop.post("/v1/recommend", {"user": "reader", "where": {"lines": "x"}}).json["detail"]
+
+
+def test_rules_may_come_with_many_candidates(shop: Live) -> None:
+    """A long body is looked at before it is read; what a request may hold passes."""
+    many = [f"one of many candidates, number {number}" for number in range(900)]
+    rules = {"quotas": [{"attribute": "line", "most": 1}], "fresh": {"share": 0.5}, "by": "new"}
+    where = {"none": [{"any": [{"attribute": "line", "is": ["even", "odd"]}, {"attribute": "price", "from": 1, "to": 2.5}]}]}
+    accepted(shop.post("/v1/recommend", {"user": "reader", "n": 2.0, "candidates": many, "where": where, **rules}))
+    labels = {f"a{number}": [f"{number} {label} " + "x" * 200 for label in range(60)] for number in range(4)}
+    accepted(shop.post("/v1/items/upsert", {"item": "much to say", "attributes": labels}))
+    for field, wrong in (
+        ("where", "[" + "[]," * 10_000 + "[]]"),
+        ("where", '{"all": [' + "{}," * 10_000 + "{}]}"),
+        ("quotas", "[" + "{}," * 10_000 + "{}]"),
+    ):
+        refused(shop.post("/v1/recommend", f'{{"user": "reader", "{field}": {wrong}}}'), 422, "bad-value")
+    assert shop.post("/v1/recommend", {"user": "u", "by": "luck"}).json["detail"] == "by: accepted: policy, popular, new"
+    assert "accepted: user, n, candidates" in shop.post("/v1/recommend", {"user": "u", "category": "tea"}).json["detail"]
+    detail = shop.post("/v1/recommend", {"user": "u", "where": {"category": "tea"}}).json["detail"]
+    assert detail == "where: the field 'category' is unknown; accepted: all, any, none, attribute, is, from, to"

@@ -282,14 +282,10 @@ class Group:
         if known is not None:
             present = self.store.body(known) is not None
             return lambda: Accepted(known, applied=present, duplicate=True, model_seq=self.model.seq)
-        rated: Rated | Reacted = self._rated(request, rating)
+        rated = self._answer(self._rated(request, rating), request.event)
         handles = [(handle, content)]
-        if isinstance(rated, Rated) and (request.event is not None or self._follows_silence(rated)):
-            rated = reaction(rated, request.event or "", self._is_taken, self._earlier)
         if rated.decision is not None:
             answer = answering_handle(rated.decision, rated.item, rated.number if isinstance(rated, Reacted) else 0)
-            if self._is_taken(answer):
-                raise AlreadyRated("this item of the decision has been rated; accepted: one rating for each item that a decision showed")
             handles.append((answer, ANSWERED))
         if isinstance(rated, Rated) or rated.replaces is None:
             self._check_rated(rated)
@@ -308,12 +304,15 @@ class Group:
     def _is_taken(self, handle: bytes) -> bool:
         return handle in self._fresh or self.store.find(handle) is not None
 
-    def _follows_silence(self, rated: Rated) -> bool:
-        """Whether the item of a decision was given up waiting for, and nothing else was said of it."""
-        if rated.decision is None:
-            return False
-        first = answering_handle(rated.decision, rated.item, 0)
-        return self._is_taken(first) and answers_before(self._is_taken, rated.decision, rated.item) == 1 and self._earlier(first).silent
+    def _answer(self, rated: Rated, event: str | None) -> Rated | Reacted:
+        """A rating as it is, or, where there was an answer before, in the place of that. Refuses a second rating."""
+        if event is None:
+            if rated.decision is None or not self._is_taken(answering_handle(rated.decision, rated.item, 0)):
+                return rated
+            only = answers_before(self._is_taken, rated.decision, rated.item) == 1
+            if not (only and self._earlier(answering_handle(rated.decision, rated.item, 0)).silent):
+                raise AlreadyRated("this item of the decision has been rated; accepted: one rating for each item that a decision showed")
+        return reaction(rated, event or "", self._is_taken, self._earlier)
 
     def give_up(self, request: GiveUp) -> Finish:
         """Let silence answer what nobody has answered."""

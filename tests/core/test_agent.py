@@ -36,6 +36,9 @@ def everything(agent: Agent) -> tuple[Any, ...]:
 
 USERS, ITEMS = "from 0 to 4", "from 0 to 7"
 REFUSED: list[tuple[str, Callable[[Agent], Any], str, str]] = [
+    ("replaced for nobody", lambda agent: agent.replace(5, 0, 1.0, 2.0), "user is 5", USERS),
+    ("replaced for nothing", lambda agent: agent.replace(0, 8, 1.0, 2.0), "item is 8", ITEMS),
+    ("replaced by nothing", lambda agent: agent.replace(0, 7, 1.0, float("nan")), "nan", "finite"),
     ("user too large", lambda agent: agent.select(5), "user is 5", USERS),
     ("user negative", lambda agent: agent.select(-1), "user is -1", USERS),
     ("user a float", lambda agent: agent.select(1.0), "user is 1.0", USERS),  # type: ignore[arg-type]
@@ -260,3 +263,8 @@ def test_a_list_is_the_top_of_the_ranking_and_equals_stand_in_the_order_offered(
 def test_a_list_of_impossible_length_is_refused(agent: Agent, n: int, accepted: str) -> None:
     with pytest.raises(InvalidInput, match=accepted):
         agent.recommend(0, n, [6, 0, 4, 2])
+
+
+def test_a_policy_that_cannot_take_a_rating_back_says_so() -> None:
+    with pytest.raises(InvalidInput, match="'random' cannot take a rating back; accepted"):
+        Agent(Random(), 1, 1).replace(0, 0, 1.0, 2.0)

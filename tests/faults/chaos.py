@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from albatross.service.engine.recovery import recover
-from albatross.service.storage.events import Decided, Rated
+from albatross.service.storage.events import Decided, Rated, Reacted
 from albatross.service.storage.home import Home, home_of
 from albatross.service.storage.postgres.home import PostgresHome
 from albatross.service.storage.reading import read_events, read_genesis
@@ -121,8 +121,11 @@ class Client:
             rating = {"event_id": name, "rating": self.random.randint(1, 5)}
             if self.random.random() < 0.25:
                 decision = await self._decide(f"r{name}", user)
-                if decision is not None:
+                if decision is not None and self.random.random() < 0.5:
                     await self._send("/v1/feedback", {**rating, "decision_id": decision})
+                elif decision is not None:  # the second takes the place of the first
+                    for number, event in enumerate(("click", "purchase")):
+                        await self._send("/v1/feedback", {"event_id": f"{name}.{number}", "event": event, "decision_id": decision})
             else:
                 await self._send("/v1/feedback", {**rating, "user": user, "item": item})
         self._hang_up()
@@ -206,7 +209,7 @@ def judge(home: Home, story: Story, kills: int, live_state: str, exit_code: int,
     with home.reading() as log:
         replayed = recover(home.folder, log, read_genesis(log, str(home)), use_snapshots=False).model
         events = list(read_events(log))
-    ratings = {seq: event.event_id for seq, event in events if isinstance(event, Rated)}
+    ratings = {seq: event.event_id for seq, event in events if isinstance(event, Rated | Reacted)}
     decisions = Counter(event.request_id for _, event in events if isinstance(event, Decided))
     delivered = Counter(ratings.values())
     lost = sum(ratings.get(seq) != name for name, seq in story.acknowledged.items())

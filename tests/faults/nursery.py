@@ -23,6 +23,7 @@ from albatross.service.http.process import Address, serve
 from albatross.service.storage.home import Home, home_of
 
 SCALE = (1.0, 5.0)
+EVENTS = {"click": 1.0, "purchase": 5.0}
 SNAPSHOT_EVERY = 500
 """Often, so that many lives end while one is being written."""
 
@@ -46,7 +47,7 @@ def main(home: Home, scratch: Path) -> None:
 
 
 def _load_compiled_code() -> None:
-    with tempfile.TemporaryDirectory() as scratch, Engine(Path(scratch) / "warm", Options(scale=SCALE)) as engine:
+    with tempfile.TemporaryDirectory() as scratch, Engine(Path(scratch) / "warm", Options(scale=SCALE, events=EVENTS)) as engine:
         engine.wait_ready()
         engine.ask(Feedback("warm", 3.0, user="warm", item="warm"))
         engine.ask(Recommend("warm"))
@@ -58,7 +59,7 @@ def _live(home: Home, scratch: Path, listening: socket.socket) -> None:
         sys.stdin.close()
         with (scratch / "lives.log").open("a") as log:
             configure_log("json", log)
-            serve(home, Options(scale=SCALE, snapshot_every=SNAPSHOT_EVERY), Address(), listening)
+            serve(home, Options(scale=SCALE, events=EVENTS, snapshot_every=SNAPSHOT_EVERY), Address(), listening)
         code = 0
     finally:
         os._exit(code)

@@ -159,7 +159,12 @@ def test_an_agent_lives_the_same_life_with_and_without_the_search(policy: Policy
         for step in range(120):
             choice = agent.select(int(random.integers(5)))
             choices.append(choice)
-            agent.update(int(random.integers(5)), choice.item, float(random.integers(1, 6)))
+            user, reward = int(random.integers(5)), float(random.integers(1, 6))
+            agent.update(user, choice.item, reward)
+            if step % 4 == 0:  # with and without a search in between
+                agent.select(user)
+            if step % 2 == 0:
+                agent.replace(user, choice.item, reward, float(random.integers(1, 6)))
             if step == 60:
                 agent.grow(7, 1600)
         lives.append((choices, agent.state_id, agent.recommend(0, 3)))

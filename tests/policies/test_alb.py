@@ -110,6 +110,30 @@ def test_choices_are_those_of_algorithm_1_in_extended_precision(rank: int, n_off
         assert [literal.A[user] for user in literal.i] == literal.Z
 
 
+def test_after_a_replaced_rating_the_item_is_the_regression_of_its_ratings() -> None:
+    """On the users' present vectors, and the sums are those of the ratings as they are now."""
+    policy = ALB(rank=3, ridge=0.5)
+    random = np.random.default_rng(5)
+    users, items, rewards = random.integers(6, size=80), random.integers(7, size=80), random.integers(1, 6, 80).astype(float)
+    agent = Agent(policy, 6, 7)
+    agent.replay(users, items, rewards)
+    for step in (0, 40, 79):
+        user, item = int(users[step]), int(items[step])
+        agent.select(user)
+        agent.replace(user, item, rewards[step], 9.0)
+        rewards[step] = 9.0
+        state = agent.state
+        sums = np.zeros_like(state.item_moments)
+        np.add.at(sums, items, rewards[:, None] * state.user_factors[users])
+        np.testing.assert_allclose(state.item_moments, sums, rtol=1e-9, atol=1e-9)
+        seen = state.user_factors[users[items == item]]
+        fitted = np.linalg.solve(seen.T @ seen + policy.ridge * np.eye(3), sums[item])
+        np.testing.assert_allclose(state.item_factors[item], fitted, rtol=1e-8)
+        rated = state.item_factors[items[users == user]]
+        center = np.linalg.solve(rated.T @ rated + policy.ridge * np.eye(3), rated.T @ rewards[users == user])
+        np.testing.assert_allclose(agent.select(user, [item]).mean, center @ state.item_factors[item], rtol=1e-8)
+
+
 N_USERS, N_ITEMS = 4, 6
 policies = st.builds(
     ALB,

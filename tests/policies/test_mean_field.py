@@ -1,5 +1,7 @@
 """What mean-field keeps adds up, what it remembers is exact, what it hopes for has a limit, and what it spends has one too."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -39,6 +41,34 @@ def test_sums_of_items_are_those_of_the_present_users() -> None:
     np.testing.assert_allclose(state.item_sums, sums, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(state.item_rights, rights, rtol=1e-8, atol=1e-8)
     assert np.array_equal(state.item_moments, state.item_columns)
+
+
+def test_sums_of_items_follow_a_replaced_rating() -> None:
+    agent, users, items, rewards = taught(MeanField(rank=3))
+    for step in (0, 17, 299):
+        agent.replace(int(users[step]), int(items[step]), float(rewards[step]), 1.5 + step / 100)
+        rewards[step] = 1.5 + step / 100
+    state, share, origin = agent.state, agent.state.figures[0].share, agent.state.figures[0].origin
+    rights = np.zeros_like(state.item_rights)
+    for user, item in set(zip(users.tolist(), items.tolist(), strict=True)):
+        mine = rewards[(users == user) & (items == item)]
+        rights[item] += pair_weight(share, mine.size) * (mine.mean() - origin) * state.user_moments[user, 6:10]
+    np.testing.assert_allclose(state.item_rights, rights, rtol=1e-8, atol=1e-8)
+    figures = state.figures[0]
+    np.testing.assert_allclose([figures.average, figures.squares], [rewards.mean(), rewards.var() * rewards.size], rtol=1e-9)
+    np.testing.assert_allclose(figures.residual, state.residuals.sum(), rtol=1e-9)
+
+
+def test_a_first_rating_that_is_replaced_says_something_else_of_newcomers() -> None:
+    """An impression is a rating of nothing until the click comes: it must not make all new items look bad."""
+    surprises = []
+    for told in ([0.0, 4.0], [4.0]):
+        agent, *_ = taught(MeanField(rank=3))
+        agent.update(3, 13, told[0])
+        for before, after in itertools.pairwise(told):
+            agent.replace(3, 13, before, after)
+        surprises.append(float(agent.state.figures[0].surprise))
+    np.testing.assert_allclose(surprises[0], surprises[1], rtol=1e-9)
 
 
 def test_figures_are_those_of_all_ratings() -> None:

@@ -13,7 +13,7 @@ from albatross.service.tools.private_postgres import PrivatePostgres, binaries
 
 @pytest.fixture(scope="session")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    with Live(tmp_path_factory.mktemp("service") / "shop") as live:
+    with Live(tmp_path_factory.mktemp("service") / "shop", "--events", "click=1,cart=3,purchase=5") as live:
         yield live
         assert live.process.poll() is None
         assert not [line for line in live.log if line["event"] == "request failed"]

@@ -13,6 +13,7 @@ from live import Live
 from albatross import Client, Recommender
 from albatross.service.api.answers import Accepted
 from albatross.service.api.errors import BadValue, EventReused, NoEligibleCandidate, Refused, UnknownDecision, UnknownUser, Unreachable
+from albatross.service.api.rules import Fresh
 from albatross.service.http.keys import Keys
 
 pytestmark = pytest.mark.xdist_group("service-http")
@@ -26,6 +27,12 @@ def script(shop: Any) -> list[Any]:
     first = shop.rate(decision, 4.0)
     by_id = shop.rate(shop.recommend("ann", n=2, exclude=["tea"], exclude_seen="rated").decision_id, 2, "water", event_id="e-2")
     again = shop.rate_item("bob", "tea", 5, event_id="e-3"), shop.rate_item("bob", "tea", 5, event_id="e-3")
+    reported = shop.set_rewards({"click": 2, "purchase": 5}), shop.report_item("bob", "mate", "click", event_id="e-4")
+    bought = shop.recommend("eve", candidates=["coffee"])
+    replaced = shop.report(bought, "click", event_id="e-5"), shop.report(bought.decision_id, "purchase", "coffee", event_id="e-6")
+    shop.upsert_item("cup", attributes={"kind": "gifts", "price": 9}, available_until=4e9, in_stock=True)
+    ruled = shop.recommend("eve", 2, where={"attribute": "price", "from": 1}, quotas={"kind": 1}, fresh=Fresh(0.5), by="popular")
+    ruled_items = [(shown.item, shown.propensity) for shown in ruled.items], shop.similar_items("tea")
     retired = shop.retire_item("water"), shop.restore_item("water")
     view, series, forgotten = shop.user("ann", n=3), shop.series(), shop.forget_user("bob")
     return [
@@ -34,6 +41,9 @@ def script(shop: Any) -> list[Any]:
         first,
         by_id,
         again,
+        reported,
+        replaced,
+        ruled_items,
         retired,
         view,
         series,
@@ -57,6 +67,13 @@ def refusals(shop: Any) -> list[tuple[str, int, str]]:
         lambda: shop.recommend("\ud800"),
         lambda: shop.user("nobody"),
         lambda: shop.retire_item("nothing"),
+        lambda: shop.report_item("ann", "tea", "klick"),
+        lambda: shop.set_rewards({"click": 9}),
+        lambda: shop.set_rewards({}),
+        lambda: shop.upsert_item("cup", attributes={"price": True}),
+        lambda: shop.recommend("ann", where={"attribute": "price"}),
+        lambda: shop.recommend("ann", where={"attribute": "price", "from": 1e6}),
+        lambda: shop.similar_items("nothing"),
     ]
     found = []
     for act in wrong:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from albatross.cli.arguments import parse_policy, parse_scale
+from albatross.cli.arguments import parse_events, parse_policy, parse_scale, parse_silence
 from albatross.core.errors import InvalidInput
 from albatross.service.engine.options import QUEUE, Options
 from albatross.service.http.logs import configure_log
@@ -25,6 +25,8 @@ def serve(
     seed: int | None = None,
     floor: float | None = None,
     closed_catalogue: bool | None = None,
+    events: str | None = None,
+    silence: str | None = None,
     durability: Literal["commit", "relaxed"] = "commit",
     host: str = "127.0.0.1",
     port: int = 8000,
@@ -45,7 +47,7 @@ def serve(
     folder
         Where everything is kept; or postgresql://user@host/database, where the log and the keys are kept.
     scale
-        Lowest and highest rating, as 1..5. Needed for a new folder.
+        Lowest and highest rating, as 1..5. Needed for a new folder, unless --events say it.
     policy
         Name of a policy (see: albatross list), file.py:Class or module:Class; for a new folder, mean-field if not given.
     setting
@@ -58,6 +60,11 @@ def serve(
         Share of decisions left to chance, so that propensities are true; 0.05 for a new folder.
     closed_catalogue
         Items appear only by upsert, not by being named.
+    events
+        Names of events, and what they are worth, as impression=0,click=1,cart=3,purchase=5. Then `event` may stand for `rating` in
+        feedback; of the same item of a decision the last one counts. Without --scale, the scale is that of the events.
+    silence
+        What it counts for that nobody answers, and after how long, as 30m=0. Units: s, m, h, d. What comes later takes its place.
     durability
         commit: on disk before it is acknowledged; relaxed: up to a second may be lost if the power fails.
     host
@@ -89,6 +96,8 @@ def serve(
         seed=seed,
         floor=floor,
         closed=closed_catalogue,
+        events=None if events is None else parse_events(events),
+        silence=None if silence is None else parse_silence(silence),
         durability=durability,
         queue=queue,
         accept_changed_policy=accept_changed_policy,

@@ -22,7 +22,7 @@ from albatross.core.state import copied, copied_into, flatten, identity, reserve
 from albatross.core.streams import stream
 from albatross.kernels.compiling import program
 from albatross.kernels.keeping import Kept, parts_of
-from albatross.kernels.operations import ALL_ITEMS, Items, Slate, select, update
+from albatross.kernels.operations import ALL_ITEMS, Items, Slate, offers, replace, select, update
 
 
 class Choice(NamedTuple):
@@ -63,6 +63,11 @@ def learn(mind: Any, drawing: Any, users: NDArray[np.int64], items: NDArray[np.i
     random = parts_of(drawing).random
     for step in range(users.size):
         update(state, settings, scratch, users[step], items[step], rewards[step], random)
+
+
+def exchange(mind: Any, drawing: Any, user: int, item: int, before: float, after: float) -> None:
+    state, settings, scratch, _ = parts_of(mind)
+    replace(state, settings, scratch, user, item, before, after, parts_of(drawing).random)
 
 
 MOST_STREAMS = 4
@@ -144,6 +149,27 @@ class Agent:
                 self._drawing.clear()
             drawing = self._drawing[random] = Kept(Drawing(random))
         return program(function, type(self.state))(mind, drawing, *arguments)
+
+    def replace(self, user: int, item: int, before: float, after: float) -> None:
+        """Take back one rating that this user gave this item, and learn another in its place.
+
+        Counts and sums of ratings are then as if only the other had come; what was decided and fitted in between stays.
+
+        >>> from albatross.policies.item_mean import ItemMean
+        >>> agent = Agent(ItemMean(), n_users=1, n_items=1)
+        >>> agent.replay([0, 0], [0, 0], [1.0, 2.0])
+        >>> agent.replace(user=0, item=0, before=1.0, after=5.0)
+        >>> agent.select(user=0).mean
+        3.5
+        """
+        if not offers(self.state, replace):
+            raise InvalidInput(
+                f"policy {self.policy.policy_name()!r} cannot take a rating back; accepted: one with the operation `replace`, such as alb"
+            )
+        user, item = self._within("user", user, self.n_users), self._within("item", item, self.n_items)
+        if not (math.isfinite(before) and math.isfinite(after)):
+            raise InvalidInput(f"the ratings are {before!r} and {after!r}; accepted: finite numbers")
+        self.run(exchange, self.learning, user, item, float(before), float(after))
 
     def grow(self, n_users: int, n_items: int) -> None:
         """Make room for new users and items; what is believed of the old ones stays, bit for bit."""

@@ -66,6 +66,9 @@ class Policy(Recipe, ABC):
     division: ClassVar[Division | None] = None
     """How the state divides over shards; none: all users of this policy live on one."""
 
+    statistics: ClassVar[tuple[str, ...]] = ()
+    """Names of arrays in the state, or of fields of its records, that are counts or sums over ratings alone; beside `Pairs` and `Tally`."""
+
     def settings(self) -> tuple[Any, ...]:
         """The hyperparameters as a NamedTuple of numbers, as compiled code wants them."""
         return Nothing()

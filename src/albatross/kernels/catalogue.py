@@ -87,6 +87,12 @@ def note_change(catalogue: Catalogue | SmallCatalogue, item_factors: Matrix, upd
         moved(catalogue, item_factors, updates, item)
 
 
+def note_again(catalogue: Catalogue | SmallCatalogue, item_factors: Matrix, updates: int, item: int) -> None:
+    """What `moved_again` does to a large catalogue."""
+    if isinstance(catalogue, Catalogue):
+        moved_again(catalogue, item_factors, updates, item)
+
+
 @overload(is_large, jit_options=OPTIONS, strict=False)
 def _compiled_is_large(catalogue):  # type: ignore[no-untyped-def]
     large = catalogue.instance_class is Catalogue
@@ -111,6 +117,14 @@ def _compiled_note_change(catalogue, item_factors, updates, item):  # type: igno
         pass
 
     return moved if catalogue.instance_class is Catalogue else ignore
+
+
+@overload(note_again, jit_options=OPTIONS, strict=False)
+def _compiled_note_again(catalogue, item_factors, updates, item):  # type: ignore[no-untyped-def]
+    def ignore(catalogue, item_factors, updates, item):  # type: ignore[no-untyped-def]
+        pass
+
+    return moved_again if catalogue.instance_class is Catalogue else ignore
 
 
 @kernel
@@ -181,6 +195,15 @@ def moved(catalogue: Catalogue, item_factors: Matrix, updates: int, item: int) -
     for a in range(item_factors.shape[1]):
         catalogue.vectors[place // LANES, a, place % LANES] = item_factors[item, a]
     catalogue.current[0] = updates
+
+
+@kernel
+def moved_again(catalogue: Catalogue, item_factors: Matrix, updates: int, item: int) -> None:
+    """Take note that the vector of this item, and of no other, has changed since update number `updates`, without another update."""
+    if catalogue.current[0] == updates:
+        moved(catalogue, item_factors, updates + 1, item)
+        if catalogue.current[0] != NEVER:
+            catalogue.current[0] = updates
 
 
 @kernel

@@ -1,7 +1,8 @@
 """What a policy can be asked, declared once and implemented per type of state.
 
-`select` and `update` every policy has. `suppose`, `believe`, `width` and `attribute` are optional: they say what a policy believes, and
-change nothing. `divide`, `report`, `merge` and `refit` are for policies whose users may live on several shards (`albatross.core.exchange`).
+`select` and `update` every policy has. The others are optional. `suppose`, `believe`, `width` and `attribute` say what a policy believes,
+and change nothing. `replace` takes a rating back and learns another in its place. `divide`, `report`, `merge` and `refit` are for policies
+whose users may live on several shards (`albatross.core.exchange`).
 A compiled loop that calls an operation serves every policy: Numba resolves the call by the type of the state.
 Interpreted, the same call looks the implementation up in the same table.
 """
@@ -64,6 +65,16 @@ def select(
 def update(state: Any, settings: Any, scratch: Any, user: int, item: int, reward: float, random: np.random.Generator) -> None:
     """Learn from one rating, in place."""
     _implementations[update][type(state)](state, settings, scratch, user, item, reward, random)
+
+
+def replace(
+    state: Any, settings: Any, scratch: Any, user: int, item: int, before: float, after: float, random: np.random.Generator
+) -> None:
+    """Take back one rating of the pair that was `before`, and learn `after` in its place, in place. There must be such a rating.
+
+    What is kept of the ratings themselves (pairs, counts, sums) is then as if only `after` had come. What was fitted in between may stay.
+    """
+    _implementations[replace][type(state)](state, settings, scratch, user, item, before, after, random)
 
 
 def suppose(
@@ -163,5 +174,5 @@ def _declare(operation: Callable[..., Any]) -> None:
         return _implementations[operation].get(getattr(state, "instance_class", type(None)))
 
 
-for _operation in (select, update, suppose, believe, width, attribute, divide, report, merge, refit):
+for _operation in (select, update, replace, suppose, believe, width, attribute, divide, report, merge, refit):
     _declare(_operation)

@@ -33,12 +33,14 @@ from albatross.kernels.operations import (
     divide,
     implements,
     refit,
+    replace,
     select,
     suppose,
     update,
     width,
 )
 from albatross.kernels.pairs import Pairs, no_pairs
+from albatross.kernels.replacing import exchange_alternating
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,13 @@ def learn_rating(
     place_user(state, settings, scratch, user)
     move_user(state, scratch, user, item)
     add_rating(state, settings, scratch, user, item, reward)
+
+
+@implements(replace, State)
+def replace_rating(
+    state: State, settings: Settings, scratch: Ellipsoid, user: int, item: int, before: float, after: float, random: np.random.Generator
+) -> None:
+    exchange_alternating(state, settings, scratch, user, item, before, after)
 
 
 @implements(suppose, State)

@@ -35,12 +35,14 @@ from albatross.kernels.operations import (
     divide,
     implements,
     refit,
+    replace,
     select,
     suppose,
     update,
     width,
 )
 from albatross.kernels.pairs import Pairs, no_pairs
+from albatross.kernels.replacing import exchange_alternating
 from albatross.kernels.scoring import best_position, plain_scores
 
 NEVER_SWITCHED = -1.0
@@ -229,6 +231,14 @@ def learn_rating(
         move_user(state, scratch, user, item)
     count_shown(state, scratch, user, item)
     add_rating(state, settings, scratch, user, item, reward)
+
+
+@implements(replace, State)
+def replace_rating(
+    state: State, settings: Settings, scratch: Ellipsoid, user: int, item: int, before: float, after: float, random: np.random.Generator
+) -> None:
+    """A user between two switches stays there; the item is refitted, as after any rating."""
+    exchange_alternating(state, settings, scratch, user, item, before, after)
 
 
 @kernel

@@ -12,7 +12,8 @@ from albatross.core.policy import Division, Nothing, Policy
 from albatross.core.streams import Streams
 from albatross.kernels.counting import Tally, any_best, count, item_mean, merge_tally, no_tally, report_tally, shrunk_mean
 from albatross.kernels.linear import Vector
-from albatross.kernels.operations import Items, Slate, implements, merge, report, select, update
+from albatross.kernels.operations import Items, Slate, implements, merge, replace, report, select, update
+from albatross.kernels.replacing import recount
 
 
 @dataclass(frozen=True)
@@ -86,3 +87,10 @@ def report_added(state: State, others: State, since: State, figures: Vector) -> 
 @implements(merge, State)
 def merge_added(state: State, figures: Vector) -> None:
     merge_tally(state.tally, figures)
+
+
+@implements(replace, State)
+def replace_rating(
+    state: State, settings: Settings, scratch: Nothing, user: int, item: int, before: float, after: float, random: np.random.Generator
+) -> None:
+    recount(state.tally, item, before, after)

@@ -39,6 +39,7 @@ from albatross.kernels.operations import (
     implements,
     merge,
     refit,
+    replace,
     report,
     select,
     suppose,
@@ -47,6 +48,7 @@ from albatross.kernels.operations import (
 )
 from albatross.kernels.pairs import NOTHING, Pairs, find_pair, no_pairs
 from albatross.kernels.population import COUNTS, FIGURES, count_rating, learn_population
+from albatross.kernels.replacing import exchange_mean_field
 from albatross.kernels.supposing import attribute_mean, describe_item, suppose_ratings, width_of_pair
 from albatross.kernels.valuing import nothing_known, position_of, rank_items, top_of_scale
 
@@ -128,6 +130,8 @@ class MeanField(Policy):
         ),
         by_turns=(("refreshes", 0),),
     )
+
+    statistics: ClassVar[tuple[str, ...]] = ("counts", "figures.average", "figures.squares", "figures.within")
 
     rank: int = parameter(5, "length of the user and item vectors (k)", at_least=1)
     top: float | None = parameter(None, "top of the rating scale; none: the largest rating seen so far")
@@ -257,6 +261,14 @@ def learn_rating(
         refit_item(state, scratch.room, item)
     learn_population(state, settings.refreshes)
     refresh(state, scratch.room, settings.refreshes)
+
+
+@implements(replace, State)
+def replace_rating(
+    state: State, settings: Settings, scratch: Scratch, user: int, item: int, before: float, after: float, random: np.random.Generator
+) -> None:
+    """The largest rating seen stays the largest seen, also where it is taken back."""
+    exchange_mean_field(state, scratch.room, user, item, before, after)
 
 
 @implements(suppose, State)

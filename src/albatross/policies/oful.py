@@ -27,7 +27,7 @@ from albatross.kernels.linear import (
     solve_upper,
     unpack,
 )
-from albatross.kernels.operations import Belief, Items, Slate, believe, implements, select, suppose, update, width
+from albatross.kernels.operations import Belief, Items, Slate, believe, implements, replace, select, suppose, update, width
 from albatross.kernels.scoring import best_position, optimistic_scores, scoring_block
 
 MOST_FEATURES = 128
@@ -60,6 +60,8 @@ class OFUL(Policy):
     """
 
     division: ClassVar[Division | None] = Division(own=("item_factors", "user_grams", "user_moments"))
+
+    statistics: ClassVar[tuple[str, ...]] = ("user_grams", "user_moments")
 
     features: str | None = parameter(None, "file (.npy) with one row of numbers per item (X); none: the true item vectors of the world")
     ridge: float = parameter(1.0, "regularization of users (λ)", above=0)
@@ -224,3 +226,11 @@ def learn_rating(
             gram[position] += feature * state.item_factors[item, b]
             position += 1
         moment[a] += reward * feature
+
+
+@implements(replace, State)
+def replace_rating(
+    state: State, settings: Settings, scratch: Scratch, user: int, item: int, before: float, after: float, random: np.random.Generator
+) -> None:
+    for a in range(state.user_moments.shape[1]):
+        state.user_moments[user, a] += (after - before) * state.item_factors[item, a]

@@ -13,8 +13,9 @@ from albatross.core.policy import Division, Policy
 from albatross.core.streams import Streams
 from albatross.kernels.counting import Tally, any_best, count, deviation, find_entries, merge_tally, no_tally, report_tally, shrunk_mean
 from albatross.kernels.linear import Vector
-from albatross.kernels.operations import Items, Slate, implements, merge, report, select, update
+from albatross.kernels.operations import Items, Slate, implements, merge, replace, report, select, update
 from albatross.kernels.pairs import NOTHING, Pairs, no_pairs, remember
+from albatross.kernels.replacing import exchange_pair, recount
 
 ROUNDING = 1e-12
 """By what share a mean of equal ratings may fall short of them."""
@@ -129,3 +130,13 @@ def report_added(state: State, others: State, since: State, figures: Vector) -> 
 def merge_added(state: State, figures: Vector) -> None:
     merge_tally(state.tally, figures)
     state.largest[0] = max(state.largest[0], figures[3])
+
+
+@implements(replace, State)
+def replace_rating(
+    state: State, settings: Settings, scratch: Scratch, user: int, item: int, before: float, after: float, random: np.random.Generator
+) -> None:
+    """The largest rating seen stays the largest seen, also where it is taken back."""
+    exchange_pair(state.pairs, user, item, before, after)
+    recount(state.tally, item, before, after)
+    state.largest[0] = max(state.largest[0], after)

@@ -12,8 +12,9 @@ from albatross.core.parameters import parameter
 from albatross.core.policy import Division, Policy
 from albatross.core.streams import Streams
 from albatross.kernels.counting import any_best, find_entries
-from albatross.kernels.operations import Items, Slate, implements, select, update
+from albatross.kernels.operations import Items, Slate, implements, replace, select, update
 from albatross.kernels.pairs import NOTHING, Pairs, no_pairs, remember
+from albatross.kernels.replacing import exchange_pair
 
 
 @dataclass(frozen=True)
@@ -95,3 +96,10 @@ def learn_rating(
     state: State, settings: Settings, scratch: Scratch, user: int, item: int, reward: float, random: np.random.Generator
 ) -> None:
     remember(state.pairs, user, item, reward)
+
+
+@implements(replace, State)
+def replace_rating(
+    state: State, settings: Settings, scratch: Scratch, user: int, item: int, before: float, after: float, random: np.random.Generator
+) -> None:
+    exchange_pair(state.pairs, user, item, before, after)

@@ -1,6 +1,6 @@
 """The engine in your own process: the same folder, the same promises, no server."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from albatross import policies
@@ -38,6 +38,8 @@ class Recommender(Verbs):
         seed: int | None = None,
         floor: float | None = None,
         closed_catalogue: bool | None = None,
+        events: Mapping[str, float] | None = None,
+        silence: tuple[float, float] | None = None,
         items: Sequence[str] = (),
         users: Sequence[str] = (),
         durability: str = "commit",
@@ -46,11 +48,13 @@ class Recommender(Verbs):
         """Open a folder, and make it if there is none. Returns when everything in it has been checked and replayed.
 
         folder: or the address of a database, postgresql://user@host/database, which then keeps the log.
-        scale: lowest and highest rating; needed for a new folder.
+        scale: lowest and highest rating; needed for a new folder, unless events say it.
         policy: a policy, its class, its name, file.py:Class or module:Class; for a new folder, mean-field unless given. What a folder
         began with cannot be changed.
         floor: share of decisions left to chance, 0.05 unless given.
         closed_catalogue: whether items appear only by `upsert_item`.
+        events: names of events, and what they are worth, as {"click": 1, "purchase": 5}; `set_rewards` changes them later.
+        silence: seconds and a reward: so long after a decision, what was not answered counts as answered by this reward.
         items, users: known from the beginning, in a new folder.
         durability: commit, or relaxed.
         accept_changed_policy: where the source of a policy from outside has changed, learn from the whole log anew.
@@ -61,6 +65,8 @@ class Recommender(Verbs):
             seed=seed,
             floor=floor,
             closed=closed_catalogue,
+            events=None if events is None else dict(events),
+            silence=silence,
             items=tuple(items),
             users=tuple(users),
             durability=durability,

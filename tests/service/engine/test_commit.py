@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from places import Place
 
 from albatross.core.errors import InvalidInput
@@ -19,6 +20,7 @@ from albatross.service.api.requests import (
     Recommend,
     Request,
     RetireItem,
+    SetRewards,
     UpsertItem,
     ViewUser,
 )
@@ -30,7 +32,7 @@ from albatross.service.storage.log import SQLiteLog
 from albatross.service.storage.mark import Mark
 from albatross.service.storage.reading import read_genesis
 
-OPTIONS = Options(scale=(1, 5), policy=ALB(rank=2), snapshot_every=0)
+OPTIONS = Options(scale=(1, 5), policy=ALB(rank=2), snapshot_every=0, events={"click": 1.0, "purchase": 5.0})
 WRITING: list[Request[Any]] = [
     Recommend("u1", n=2),
     Recommend("stranger", candidates=[f"new{number}" for number in range(100)], request_id="r"),
@@ -39,8 +41,13 @@ WRITING: list[Request[Any]] = [
     Recommend("u1", exclude_seen="pending"),
     FeedbackBatch([Feedback(f"b{number}", 1 + number % 5, user=f"v{number}", item=f"late{number % 70}") for number in range(90)]),
     Feedback("single", 3, user="u2", item="i2"),
+    SetRewards({"click": 2, "purchase": 5}),
+    UpsertItem("cake", {"kind": ["sweet"], "price": 3}, in_stock=False),
+    UpsertItem("cake", available_until=1e9),
 ]
 """One group of everything that writes; users and items outgrow the room there is."""
+EVENTS = ("click", "purchase")
+"""Of a decision, behind all that: the second takes the place of the first."""
 
 
 class CutError(sqlite3.OperationalError):
@@ -77,7 +84,7 @@ def lively(home: Path | Home) -> Iterator[Engine]:
         engine.ask(
             FeedbackBatch([Feedback(f"e{number}", 1 + number % 5, user=f"u{number % 5}", item=f"i{number % 7}") for number in range(30)])
         )
-        engine.ask(Recommend("u1"))
+        engine.ask(Recommend("u1", request_id="waits"))
         yield engine
 
 
@@ -102,14 +109,18 @@ def facts_of(model: Any) -> tuple[Any, ...]:
         (model.agent.n_users, model.agent.n_items),
         model.ledger.item_ratings.tolist(),
         model.series.series(),
+        dict(model.rewards),
+        model.described.known,
     )
 
 
 def in_one_group(engine: Engine) -> list[Any]:
     """Submit everything at once, behind a request that holds the owner thread until all of it waits."""
     gathered = engine._changed
+    decision = engine.ask(Recommend("u1", request_id="waits")).decision_id
+    events = [Feedback(event, None, decision, event=event) for event in EVENTS]
     with gathered:  # the owner thread cannot take anything while this is held
-        futures = [engine.submit(request) for request in WRITING]
+        futures = [engine.submit(request) for request in (*WRITING, *events)]
     return [future.exception() for future in futures]
 
 
@@ -127,7 +138,7 @@ def test_wherever_the_commit_is_cut_the_model_is_what_the_log_says(tmp_path: Pat
             errors = in_one_group(engine)
             store._connection = connection
             assert (store.head.seq, *facts_of(engine._model)) == known(engine.home)
-            if errors == [None] * len(WRITING):
+            if errors == [None] * (len(WRITING) + len(EVENTS)):
                 break
             assert all(isinstance(error, DiskFull) for error in errors)
             assert known(engine.home) == before
@@ -161,7 +172,7 @@ def test_after_a_commit_of_unknown_outcome_a_start_finds_the_log(cut: int, tmp_p
     assert len(failures) == 1
     after = known(folder)
     assert (after == before) == (cut != 8)  # what was committed and not acknowledged stays
-    with Engine(folder, OPTIONS) as engine:
+    with Engine(folder, replace(OPTIONS, events=None)) as engine:
         engine.wait_ready()
         assert (engine._store.head.seq, *facts_of(engine._model)) == after
 

@@ -228,7 +228,7 @@ def test_every_route_has_one_method(shop: Live, route: Route) -> None:
 
 @pytest.mark.parametrize("route", [route for route in ROUTES if route.examples], ids=lambda route: route.path)
 def test_the_examples_of_every_route_work(shop: Live, route: Route) -> None:
-    accepted(shop.post("/v1/items/upsert", {"item": "tea"}))
+    accepted(shop.post("/v1/items/upsert", {"item": "tea", "attributes": {"category": "drinks"}}))
     shop.post("/v1/feedback", {"event_id": "example-of-ann", "user": "ann", "item": "tea", "rating": 4})
     for _, body in route.examples:
         reply = shop.post(route.path, body)
@@ -237,3 +237,60 @@ def test_the_examples_of_every_route_work(shop: Live, route: Route) -> None:
         else:
             assert reply.status == 200, reply.body
             assert reply.headers["content-type"] == route.gives
+
+
+def test_a_later_event_takes_the_place_of_the_earlier_one(shop: Live) -> None:
+    accepted(shop.post("/v1/rewards", {"events": {"click": 1, "purchase": 5}}))
+    decision = accepted(shop.post("/v1/recommend", {"user": "shopper", "candidates": ["event tea"]}))["decision_id"]
+    before = accepted(shop.get("/v1/version"))
+    assert before["events"] == {"click": 1, "purchase": 5}
+    for event in ("click", "purchase"):
+        accepted(shop.post("/v1/feedback", {"event_id": f"shopper {event}", "decision_id": decision, "event": event}))
+    assert accepted(shop.get("/v1/version"))["ratings"] == before["ratings"] + 1
+    shown = accepted(shop.post("/v1/decisions/get", {"decision_id": decision}))["items"][0]
+    assert (shown["event"], shown["rating"]) == ("purchase", 5)
+    wrong = shop.post("/v1/feedback", {"event_id": "shopper klick", "decision_id": decision, "event": "klick"})
+    refused(wrong, 422, "bad-value")
+    assert "accepted: click, purchase" in wrong.json["detail"]
+    lines = (
+        '{"event_id": "l1", "user": "shopper", "item": "event tea", "event": "click"}\n{"event_id": "l2", "user": "s", "event": "click"}\n'
+    )
+    statuses = [json.loads(line)["status"] for line in shop.post("/v1/feedback/batch", lines).body.splitlines()]
+    assert statuses == [200, 422]
+
+
+def test_items_come_in_lines_and_are_filtered(shop: Live) -> None:
+    lines = [json.dumps({"item": f"line{number}", "attributes": {"line": "even" if number % 2 == 0 else "odd"}}) for number in range(250)]
+    lines[7] = '{"item": "line7", "attributes": {"line": true}}'
+    reply = shop.post("/v1/items/batch", "\n".join(lines))
+    answers = [json.loads(line) for line in reply.body.splitlines()]
+    assert [answer["status"] for answer in answers] == [200] * 7 + [422] + [200] * 242
+    assert all(answer["created"] for answer in answers if answer["status"] == 200)
+    where = {"all": [{"attribute": "line", "is": "odd"}, {"none": [{"attribute": "line", "is": ["even"]}]}]}
+    slate = accepted(shop.post("/v1/recommend", {"user": "reader", "n": 5, "where": where, "fresh": {"share": 0.5}}))["items"]
+    assert all(int(item["item"][4:]) % 2 for item in slate)
+    found = accepted(shop.post("/v1/items/list", {"search": "line12", "n": 20}))["items"]
+    assert found[0]["attributes"] == {"line": "even"}
+    refused(shop.post("/v1/recommend", {"user": "reader", "where": {"attribute": "line", "is": "neither"}}), 422, "no-eligible-candidate")
+    refused(shop.post("/v1/recommend", {"user": "reader", "where": {"attribute": "line"}}), 422, "bad-value")
+    assert "accepted" in shop.post("/v1/recommend", {"user": "reader", "where": {"lines": "x"}}).json["detail"]
+
+
+def test_rules_may_come_with_many_candidates(shop: Live) -> None:
+    """A long body is looked at before it is read; what a request may hold passes."""
+    many = [f"one of many candidates, number {number}" for number in range(900)]
+    rules = {"quotas": [{"attribute": "line", "most": 1}], "fresh": {"share": 0.5}, "by": "new"}
+    where = {"none": [{"any": [{"attribute": "line", "is": ["even", "odd"]}, {"attribute": "price", "from": 1, "to": 2.5}]}]}
+    accepted(shop.post("/v1/recommend", {"user": "reader", "n": 2.0, "candidates": many, "where": where, **rules}))
+    labels = {f"a{number}": [f"{number} {label} " + "x" * 200 for label in range(60)] for number in range(4)}
+    accepted(shop.post("/v1/items/upsert", {"item": "much to say", "attributes": labels}))
+    for field, wrong in (
+        ("where", "[" + "[]," * 10_000 + "[]]"),
+        ("where", '{"all": [' + "{}," * 10_000 + "{}]}"),
+        ("quotas", "[" + "{}," * 10_000 + "{}]"),
+    ):
+        refused(shop.post("/v1/recommend", f'{{"user": "reader", "{field}": {wrong}}}'), 422, "bad-value")
+    assert shop.post("/v1/recommend", {"user": "u", "by": "luck"}).json["detail"] == "by: accepted: policy, popular, new"
+    assert "accepted: user, n, candidates" in shop.post("/v1/recommend", {"user": "u", "category": "tea"}).json["detail"]
+    detail = shop.post("/v1/recommend", {"user": "u", "where": {"category": "tea"}}).json["detail"]
+    assert detail == "where: the field 'category' is unknown; accepted: all, any, none, attribute, is, from, to"

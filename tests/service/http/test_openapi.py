@@ -71,7 +71,7 @@ def test_schemathesis_finds_nothing(tmp_path: Path, locked: bool) -> None:
     folder = tmp_path / "shop"
     folder.mkdir()
     headers = {"Authorization": f"Bearer {Keys(folder).create(SCOPES)}"} if locked else {}
-    with Live(folder, before=SHORT_STREAMS) as live:
+    with Live(folder, "--events", "click=1,purchase=5", before=SHORT_STREAMS) as live:
         lines = [f'{{"event_id": "known-{number}", "user": "u{number % 7}", "item": "i{number}", "rating": 3}}' for number in range(30)]
         assert live.post("/v1/feedback/batch", "\n".join(lines), headers).status == 200
         command = [sys.executable, "-m", "schemathesis.cli", "run", f"http://127.0.0.1:{live.port}{SCHEMA}"]

@@ -19,7 +19,7 @@ from albatross.service.storage.log import format_of
 from albatross.service.storage.migration import MIGRATIONS
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-FORMATS = sorted(path.name for path in GOLDEN.iterdir())
+FORMATS = sorted(path.name for path in GOLDEN.glob("format-*"))
 
 
 @pytest.fixture(params=FORMATS)

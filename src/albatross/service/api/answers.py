@@ -22,6 +22,15 @@ class ShownItem(Answer, frozen=True):
     """The probability of this item at this place, given the items before it; none where the policy cannot tell."""
 
 
+class Contribution(Answer, frozen=True):
+    """A rating of the user's own, and what it adds to the mean of another item."""
+
+    item: str
+    rating: float | None
+    """What was said of it, the mean where there are several."""
+    part: float
+
+
 class ItemExplanation(Answer, frozen=True):
     """Why an item was shown, in numbers."""
 
@@ -39,6 +48,14 @@ class ItemExplanation(Answer, frozen=True):
     """How far the expectation may be off; none where the policy does not say."""
     width_after: float | None = None
     """The same after one more rating of this item by this user."""
+    base: float | None = None
+    """What is expected without this user's ratings; none where the policy does not take its mean apart, and for a stranger."""
+    parts: list[Contribution] = []
+    """What ratings of the user add to that, the largest first, twelve at most."""
+    others: float = 0.0
+    """What all other ratings of the user add: base + parts + others = mean."""
+    why: list[str] = []
+    """The same in words, as "because you liked tea"."""
 
 
 class ConfidenceRegion(Answer, frozen=True):
@@ -115,12 +132,27 @@ class LineAnswer(Answer, frozen=True, omit_defaults=True):
     model_seq: int | None = None
     code: str | None = None
     detail: str | None = None
+    created: bool | None = None
+    """Of an item: whether it is new."""
 
 
 class ItemAccepted(Answer, frozen=True):
     item: str
     retired: bool
     created: bool
+    seq: int
+    """The event that made it so."""
+    model_seq: int
+
+
+class ItemsAccepted(Answer, frozen=True):
+    """One answer or refusal per item, in order."""
+
+    answers: list[ItemAccepted | Refusal]
+
+
+class RewardsAccepted(Answer, frozen=True):
+    events: dict[str, float]
     seq: int
     """The event that made it so."""
     model_seq: int
@@ -137,6 +169,8 @@ class HistoryEntry(Answer, frozen=True):
     mean: float | None
     score: float | None
     """What the decision had said of the item, where there was one."""
+    event: str | None = None
+    """What was done, where it was an event with a name."""
 
 
 class UserView(Answer, frozen=True):
@@ -182,6 +216,8 @@ class Version(Answer, frozen=True):
     ratings: int
     decisions: int
     durability: str
+    events: dict[str, float] = {}
+    """Names of events, and what they are worth."""
 
 
 class Series(Answer, frozen=True):

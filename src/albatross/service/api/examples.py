@@ -9,6 +9,7 @@ from albatross.service.api.answers import (
     HistoryEntry,
     ItemAccepted,
     LineAnswer,
+    RewardsAccepted,
     Series,
     ShownItem,
     SnapshotTaken,
@@ -28,6 +29,8 @@ from albatross.service.api.views import (
     LoggedEvent,
     PastView,
     Reason,
+    SimilarItem,
+    SimilarList,
     UserList,
     VerifyReport,
     WhatIf,
@@ -37,6 +40,18 @@ SHOWN = ShownItem("tea", 1, 4.75, 4.25, 0.5, 0.9625)
 REGION = ConfidenceRegion([0.5, 1.0], 1.5, [1.0, 2.0], [[1.0, 0.0], [0.0, 1.0]])
 ITEM = [("an item", {"item": "tea"})]
 USER = [("a user", {"user": "ann"})]
+UPSERT = [
+    *ITEM,
+    (
+        "a described one",
+        {"item": "mate", "attributes": {"category": "drinks", "tags": ["south", "hot"], "price": 4.5}, "in_stock": True},
+    ),
+    ("from one day to another", {"item": "stollen", "available_from": 1795996800, "available_until": 1798675200}),
+]
+ITEM_LINES = '{"item": "tea", "attributes": {"category": "drinks"}}\n{"item": "mate", "in_stock": false}\n'
+ITEM_LINE = LineAnswer(1, 200, 43, model_seq=44, created=True)
+SIMILAR = [("items like tea", {"item": "tea"})]
+SIMILAR_ITEMS = SimilarList([SimilarItem("mate", 0.92, 5)], 42)
 ITEM_ACCEPTED = ItemAccepted("tea", False, True, 43, 43)
 VERSION = Version(
     "0.1.0", "mean-field", {"rank": 5, "refreshes": 1}, (1.0, 5.0), 0, 42, "9f86d081", "2c26b46b", 42, "fcde2b2e", 3, 3, 0, 4, 30, "commit"
@@ -47,11 +62,25 @@ RECOMMEND = [
         "two of these, not seen before, and why",
         {"user": "ann", "n": 2, "candidates": ["tea", "coffee", "mate"], "exclude_seen": "rated", "explain": True, "request_id": "r-1"},
     ),
+    (
+        "ten drinks, at most two of a brand, one place in ten for a new one",
+        {
+            "user": "ann",
+            "n": 10,
+            "where": {"all": [{"attribute": "category", "is": "drinks"}, {"none": [{"attribute": "price", "from": 100}]}]},
+            "quotas": [{"attribute": "brand", "most": 2}],
+            "fresh": {"share": 0.1, "below": 20},
+        },
+    ),
+    ("what is popular", {"user": "ann", "by": "popular"}),
 ]
 FEEDBACK = [
     ("a rating by itself", {"event_id": "e-1", "user": "ann", "item": "tea", "rating": 4.5}),
     ("a rating of a decision", {"event_id": "e-2", "decision_id": "41-0c8e5f2a", "item": "tea", "rating": 4.5}),
 ]
+EVENT = ("an event of a decision", {"event_id": "e-5", "decision_id": "41-0c8e5f2a", "item": "tea", "event": "click"})
+REWARDS = [("three events", {"events": {"click": 1, "cart": 3, "purchase": 5}})]
+REWARDS_ACCEPTED = RewardsAccepted({"click": 1.0, "cart": 3.0, "purchase": 5.0}, 43, 43)
 LINES = '{"event_id": "e-3", "user": "ann", "item": "tea", "rating": 4.5}\n{"event_id": "e-4", "user": "bob", "item": "tea", "rating": 2}\n'
 NOTHING: list[tuple[str, dict[str, str]]] = [("nothing to say", {})]
 SERIES = Series(100, [100, 37], [3.5, 3.9], [0.11, 0.15], [0.9, 0.95], [0.6, 0.4])

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Generic, Literal, TypeVar, get_args
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from albatross.service.api.answers import (
     Accepted,
@@ -12,13 +12,16 @@ from albatross.service.api.answers import (
     Decision,
     Forgotten,
     ItemAccepted,
+    ItemsAccepted,
+    RewardsAccepted,
     Series,
     SnapshotTaken,
     UserView,
     Version,
 )
-from albatross.service.api.values import MOST_LISTED, MOST_SHOWN, MOST_VIEWED, Candidates, Id, Ids, Listed, Position, Seen
-from albatross.service.api.views import DecisionView, Disk, EventList, ItemList, PastView, UserList, VerifyReport, WhatIf
+from albatross.service.api.rules import Attributes, By, Fresh, Quotas, Where
+from albatross.service.api.values import MOST_LISTED, MOST_SHOWN, MOST_VIEWED, Candidates, Id, Ids, Listed, Position, Rewarded, Seen
+from albatross.service.api.views import DecisionView, Disk, EventList, ItemList, PastView, SimilarList, UserList, VerifyReport, WhatIf
 
 A = TypeVar("A", bound=Answer, covariant=True)
 
@@ -39,18 +42,35 @@ class Recommend(Request[Decision], frozen=True):
     explain: bool = False
     request_id: Id | None = None
     """Asked again with the same one, the engine gives the same decision again."""
+    where: Where | None = None
+    """Only items for which this holds."""
+    quotas: Quotas = []
+    """How many items of the slate may share a label."""
+    fresh: Fresh | None = None
+    """A share of the places for items that were seldom shown."""
+    by: By = "policy"
+    """What to rank by: the policy; or, as a fallback, what is popular, or what is new."""
 
 
 class Feedback(Request[Accepted], frozen=True):
-    """A rating, of a decision or by itself."""
+    """A rating, or an event with a name that stands for one; of a decision or by itself."""
 
     event_id: Id
-    rating: float
+    rating: float | None = None
+    """Not needed with `event`."""
     decision_id: Id | None = None
     user: Id | None = None
     """With a decision: not needed; if given, it must be the decision's."""
     item: Id | None = None
     """With a decision for one item: not needed."""
+    event: Id | None = None
+    """What was done, as click: instead of a rating. Of the same item of a decision, the last one counts."""
+
+
+class SetRewards(Request[RewardsAccepted], frozen=True):
+    """From now on, these are the names of events, and what they are worth. What came before stays as it was."""
+
+    events: Rewarded
 
 
 class FeedbackBatch(Request[BatchAccepted], frozen=True):
@@ -60,9 +80,28 @@ class FeedbackBatch(Request[BatchAccepted], frozen=True):
 
 
 class UpsertItem(Request[ItemAccepted], frozen=True):
-    """There is such an item; a retired one may be shown again."""
+    """There is such an item; a retired one may be shown again. What is not said of it stays as it was."""
 
     item: Id
+    attributes: Attributes | UnsetType = UNSET
+    """All of them: these take the place of those before."""
+    available_from: float | UnsetType | None = UNSET
+    available_until: float | UnsetType | None = UNSET
+    """Seconds since 1970, the end not included; none: always."""
+    in_stock: bool | UnsetType = UNSET
+
+
+class UpsertItems(Request[ItemsAccepted], frozen=True):
+    """Items that are committed together."""
+
+    items: list[UpsertItem]
+
+
+class SimilarItems(Request[SimilarList], frozen=True):
+    """Items whose vectors point in the direction of this one's."""
+
+    item: Id
+    n: Listed = 10
 
 
 class RetireItem(Request[ItemAccepted], frozen=True):

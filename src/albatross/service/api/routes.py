@@ -19,6 +19,7 @@ from albatross.service.api.answers import (
     ItemAccepted,
     LineAnswer,
     Readiness,
+    RewardsAccepted,
     Series,
     SnapshotTaken,
     UserView,
@@ -38,6 +39,8 @@ from albatross.service.api.requests import (
     Request,
     RestoreItem,
     RetireItem,
+    SetRewards,
+    SimilarItems,
     Suppose,
     TakeBackup,
     TakeSnapshot,
@@ -46,14 +49,25 @@ from albatross.service.api.requests import (
     ViewDecision,
     ViewUser,
 )
-from albatross.service.api.views import Access, DecisionView, Disk, EventList, ItemList, PastView, UserList, VerifyReport, WhatIf
+from albatross.service.api.views import (
+    Access,
+    DecisionView,
+    Disk,
+    EventList,
+    ItemList,
+    PastView,
+    SimilarList,
+    UserList,
+    VerifyReport,
+    WhatIf,
+)
 
 Scope = Literal["recommend", "feedback", "read", "admin"]
 """What a key may allow: ask for items, send ratings, read the model and its metrics, change the catalogue and the folder."""
 
 JSON, NDJSON, EVENTS, TEXT, HTML = "application/json", "application/x-ndjson", "text/event-stream", "text/plain", "text/html"
 BATCH, STREAM, METRICS, SCHEMA, HEALTH, READY = "/v1/feedback/batch", "/v1/stream", "/metrics", "/schema", "/healthz", "/readyz"
-PAGE, ACCESS = "/", "/v1/access"
+PAGE, ACCESS, ITEM_BATCH = "/", "/v1/access", "/v1/items/batch"
 """What is answered by more than a question to the engine."""
 
 
@@ -94,11 +108,12 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         "/v1/feedback",
         "feedback",
-        "Send a rating, of a decision or by itself. It is on disk when this answers; the same event_id counts once, for ever.",
+        "Send a rating, or an event such as click, of a decision or by itself. It is on disk when this answers; the same event_id "
+        "counts once, for ever. A later event of the same item of a decision replaces the earlier one.",
         reads=Feedback,
         answer=Accepted,
         statuses=(400, 404, 409, 422, 507),
-        examples=examples.FEEDBACK,
+        examples=[*examples.FEEDBACK, examples.EVENT],
         answered=examples.ACCEPTED,
     ),
     Route(
@@ -116,14 +131,49 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "POST",
+        "/v1/rewards",
+        "admin",
+        "Say which events there are, and what they are worth, from now on. What came before stays as it was.",
+        reads=SetRewards,
+        answer=RewardsAccepted,
+        statuses=(400, 422, 507),
+        examples=examples.REWARDS,
+        answered=examples.REWARDS_ACCEPTED,
+    ),
+    Route(
+        "POST",
         "/v1/items/upsert",
         "admin",
-        "There is such an item.",
+        "There is such an item, with these attributes, in this time, in stock or not. What is not said stays as it was.",
         reads=UpsertItem,
         answer=ItemAccepted,
         statuses=(400, 422, 507),
-        examples=examples.ITEM,
+        examples=examples.UPSERT,
         answered=examples.ITEM_ACCEPTED,
+    ),
+    Route(
+        "POST",
+        ITEM_BATCH,
+        "admin",
+        "Many items, one JSON document a line. Each line gets a status line, in order; a bad line does not hold up the others.",
+        reads=UpsertItem,
+        answer=LineAnswer,
+        statuses=(400, 409, 507),
+        examples=[("two items", examples.ITEM_LINES)],
+        answered=examples.ITEM_LINE,
+        takes=NDJSON,
+        gives=NDJSON,
+    ),
+    Route(
+        "POST",
+        "/v1/items/similar",
+        "read",
+        "Items whose vectors point in the direction of this one's.",
+        reads=SimilarItems,
+        answer=SimilarList,
+        statuses=(400, 404, 422),
+        examples=examples.SIMILAR,
+        answered=examples.SIMILAR_ITEMS,
     ),
     Route(
         "POST",
@@ -330,7 +380,7 @@ BY_REQUEST: dict[type[Request[Any]], Route] = {
     kind: route
     for route in ROUTES
     for kind in (route.reads, None if route.asks is None else type(route.asks))
-    if kind is not None and route.path != BATCH
+    if kind is not None and route.path not in (BATCH, ITEM_BATCH)
 }
 """Where a client sends a request."""
 

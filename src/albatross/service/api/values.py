@@ -21,6 +21,8 @@ MOST_CANDIDATES = 10_000
 """Candidates, or excluded items, in one request, at most."""
 MOST_NEW_ITEMS = 1_000
 """Items that one recommendation may bring into being, at most."""
+MOST_REWARDS = 100
+"""Names of events, at most."""
 MOST_EVENTS = 10_000
 """Ratings in one batch, at most."""
 
@@ -29,6 +31,8 @@ CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 Id = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID, pattern="^[^\\u0000-\\u001f\\u007f-\\u009f]*$")]
 Ids = Annotated[list[Id], Meta(max_length=MOST_CANDIDATES)]
 Candidates = Annotated[list[Id], Meta(min_length=1, max_length=MOST_CANDIDATES)]
+Rewarded = Annotated[dict[Id, float], Meta(min_length=1, max_length=MOST_REWARDS)]
+"""Names of events, and what they are worth."""
 Listed = Annotated[int, Meta(ge=1, le=MOST_LISTED)]
 Position = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 Seen = Literal["rated", "pending", "none"]

@@ -2,9 +2,12 @@
 
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
+
+import msgspec
+from msgspec import UNSET, UnsetType
 
 from albatross.service.api.answers import (
     Accepted,
@@ -13,6 +16,7 @@ from albatross.service.api.answers import (
     Decision,
     Forgotten,
     ItemAccepted,
+    RewardsAccepted,
     Series,
     SnapshotTaken,
     UserView,
@@ -28,12 +32,16 @@ from albatross.service.api.requests import (
     Request,
     RestoreItem,
     RetireItem,
+    SetRewards,
+    SimilarItems,
     TakeBackup,
     TakeSnapshot,
     UpsertItem,
     ViewUser,
 )
+from albatross.service.api.rules import By, Fresh, Quota, Where
 from albatross.service.api.values import Seen
+from albatross.service.api.views import SimilarList
 
 A = TypeVar("A", bound=Answer)
 
@@ -59,8 +67,16 @@ class Verbs(ABC):
         exclude_seen: Seen = "none",
         explain: bool = False,
         request_id: str | None = None,
+        where: Where | Mapping[str, Any] | None = None,
+        quotas: Mapping[str, int] | None = None,
+        fresh: Fresh | None = None,
+        by: By = "policy",
     ) -> Decision:
-        """What to show this user: one item, or n of them, best first."""
+        """What to show this user: one item, or n of them, best first.
+
+        where: a condition on items, as {"attribute": "category", "is": "tea"}. quotas: how many items of a slate may share a label, by
+        attribute. fresh: a share of the places for items that were seldom shown. by: policy, or, as a fallback, popular or new.
+        """
         request = Recommend(
             user=_text("user", user),
             n=n,
@@ -69,6 +85,10 @@ class Verbs(ABC):
             exclude_seen=exclude_seen,
             explain=explain,
             request_id=request_id,
+            where=where if where is None or isinstance(where, Where) else _condition(where),
+            quotas=[Quota(_text("attribute", attribute), most) for attribute, most in (quotas or {}).items()],
+            fresh=fresh,
+            by=by,
         )
         return self.ask(request)
 
@@ -83,9 +103,40 @@ class Verbs(ABC):
         """A rating without a decision: the user chose the item by themselves."""
         return self.ask(Feedback(_fresh(event_id), rating, None, _text("user", user), _text("item", item)))
 
-    def upsert_item(self, item: str) -> ItemAccepted:
-        """There is such an item, and it may be shown."""
-        return self.ask(UpsertItem(_text("item", item)))
+    def report(
+        self, decision: Decision | str, event: str, item: str | None = None, *, user: str | None = None, event_id: str | None = None
+    ) -> Accepted:
+        """What was done with an item of a decision, as click. A later event replaces the earlier one: click, then purchase."""
+        name = decision.decision_id if isinstance(decision, Decision) else _text("decision", decision)
+        return self.ask(Feedback(_fresh(event_id), None, name, user, item, _text("event", event)))
+
+    def report_item(self, user: str, item: str, event: str, *, event_id: str | None = None) -> Accepted:
+        """What was done with an item that no decision showed: counted by itself, as a rating of what the event is worth."""
+        return self.ask(Feedback(_fresh(event_id), None, None, _text("user", user), _text("item", item), _text("event", event)))
+
+    def set_rewards(self, events: Mapping[str, float]) -> RewardsAccepted:
+        """From now on, these are the names of events, and what they are worth."""
+        return self.ask(SetRewards(dict(events)))
+
+    def upsert_item(
+        self,
+        item: str,
+        *,
+        attributes: Mapping[str, str | list[str] | float] | None = None,
+        available_from: float | UnsetType | None = UNSET,
+        available_until: float | UnsetType | None = UNSET,
+        in_stock: bool | UnsetType = UNSET,
+    ) -> ItemAccepted:
+        """There is such an item, and it may be shown, with these attributes, in this time (seconds since 1970), in stock or not.
+
+        What is not said stays as it was; attributes take the place of all that there were.
+        """
+        given = UNSET if attributes is None else dict(attributes)
+        return self.ask(UpsertItem(_text("item", item), given, available_from, available_until, in_stock))
+
+    def similar_items(self, item: str, n: int = 10) -> SimilarList:
+        """The n items whose vectors point most in the direction of this one's."""
+        return self.ask(SimilarItems(_text("item", item), n))
 
     def retire_item(self, item: str) -> ItemAccepted:
         """Never show it again; what was learned of it stays."""
@@ -134,6 +185,13 @@ def _text(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise BadValue(f"{name} is {value!r}; accepted: text")
     return value
+
+
+def _condition(where: Mapping[str, Any]) -> Where:
+    try:
+        return msgspec.convert(dict(where), Where)
+    except msgspec.ValidationError as error:
+        raise BadValue(f"where cannot be read: {error}") from error
 
 
 def _texts(name: str, values: Any) -> list[str]:

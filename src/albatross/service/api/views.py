@@ -2,9 +2,11 @@
 
 from typing import Literal
 
+from msgspec import field
+
 from albatross.service.api.answers import Answer, Explanation, Series, ShownItem, UserView
 
-Kind = Literal["genesis", "item", "retire", "decision", "feedback", "forget", "erased"]
+Kind = Literal["genesis", "item", "retire", "decision", "feedback", "forget", "rewards", "description", "erased"]
 
 
 class Access(Answer, frozen=True):
@@ -61,6 +63,24 @@ class ListedItem(Answer, frozen=True):
     x: float | None
     """The item's vector on the two leading axes of all of them; none where the policy has no vectors."""
     y: float | None
+    attributes: dict[str, str | list[str] | float] = field(default_factory=dict)
+    available_from: float | None = None
+    available_until: float | None = None
+    """Seconds since 1970; none: always."""
+    in_stock: bool = True
+
+
+class SimilarItem(Answer, frozen=True):
+    item: str
+    similarity: float
+    """The cosine of the angle between the vectors: 1 for the same direction."""
+    ratings: int
+
+
+class SimilarList(Answer, frozen=True):
+    items: list[SimilarItem]
+    """The most similar first. Items without a vector, as those nobody has rated, are left out."""
+    model_seq: int
 
 
 class ItemList(Answer, frozen=True):
@@ -92,6 +112,10 @@ class LoggedEvent(Answer, frozen=True, omit_defaults=True):
     """Of a rating of a decision: what that had said of the item."""
     erased: int | None = None
     """How many events a forgetting erased."""
+    event: str | None = None
+    """Of an event with a name: which."""
+    replaces: int | None = None
+    """Which rating it takes the place of."""
 
 
 class EventList(Answer, frozen=True):
@@ -140,6 +164,8 @@ class DecidedItem(Answer, frozen=True):
     """How many ratings the item has now, by anybody."""
     because: Because | None
     """By the present model. None where the policy's mean is not linear in ratings, for a stranger, and beyond the tenth item."""
+    event: str | None = None
+    """What was done last, where it was an event with a name."""
 
 
 class DecisionView(Answer, frozen=True):

@@ -66,6 +66,7 @@ def version_of(model: Model, head: Head, durability: str, state: str, known: tup
         ratings=model.ratings,
         decisions=model.decisions,
         durability=durability,
+        events=dict(model.rewards),
     )
 
 

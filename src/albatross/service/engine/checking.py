@@ -1,12 +1,14 @@
 """What can be told of a request without the model: whether it makes sense, and by which handles it may be known already."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 from albatross.core.vocabulary import Vocabulary
 from albatross.service.api.errors import BadValue
 from albatross.service.api.requests import Feedback, FeedbackBatch, Recommend, Request
-from albatross.service.api.values import MOST_CANDIDATES, MOST_SHOWN, check_count, check_id, check_rating
+from albatross.service.api.rules import MOST_QUOTAS, By
+from albatross.service.api.values import MOST_CANDIDATES, MOST_SHOWN, check_count, check_id
+from albatross.service.engine.filtering import check_where
 from albatross.service.storage.events import answer_handle, event_handle, request_handle
 
 
@@ -18,6 +20,7 @@ def check_recommend(request: Recommend, items: Vocabulary) -> None:
         raise BadValue(f"exclude_seen is {request.exclude_seen!r}; accepted: rated, pending, none")
     if request.request_id is not None:
         check_id("request_id", request.request_id)
+    check_rules(request)
     if request.candidates == []:
         raise BadValue("candidates is empty; accepted: at least one, or none at all for the whole catalogue")
     for what, names in (("candidate", request.candidates), ("exclude", request.exclude)):
@@ -26,6 +29,21 @@ def check_recommend(request: Recommend, items: Vocabulary) -> None:
         for name in names or ():
             if name not in items.numbers:
                 check_id(what, name)
+
+
+def check_rules(request: Recommend) -> None:
+    if request.where is not None:
+        check_where(request.where)
+    check_count("the number of quotas", len(request.quotas), 0, MOST_QUOTAS)
+    for quota in request.quotas:
+        check_id("attribute", quota.attribute)
+        check_count(f"the quota of {quota.attribute!r}", quota.most, 1, MOST_SHOWN)
+    if request.fresh is not None:
+        if not 0 < request.fresh.share <= 1:
+            raise BadValue(f"the share of new items is {request.fresh.share!r}; accepted: a number above 0, up to 1")
+        check_count("below", request.fresh.below, 1, 1_000_000)
+    if request.by not in get_args(By):
+        raise BadValue(f"by is {request.by!r}; accepted: {', '.join(get_args(By))}")
 
 
 def handles_asked(request: Request[Any]) -> list[bytes]:
@@ -59,10 +77,9 @@ def _is_text(name: str) -> bool:
     return True
 
 
-def check_feedback(request: Feedback, scale: tuple[float, float]) -> None:
+def check_feedback(request: Feedback) -> None:
     """Refuse what no log could make right."""
     check_id("event_id", request.event_id)
-    check_rating(request.rating, scale)
     if request.decision_id is None and (request.user is None or request.item is None):
         raise BadValue("a rating needs a decision_id, or a user and an item")
     for name, value in (("decision_id", request.decision_id), ("user", request.user), ("item", request.item)):

@@ -19,6 +19,7 @@ from albatross.service.api.requests import Recommend
 from albatross.service.engine.ledger import rated_by
 from albatross.service.engine.model import NONE, Model, waiting_at
 from albatross.service.engine.overlay import Overlay
+from albatross.service.engine.reasoning import why
 from albatross.service.storage.events import Decided, Placed, ReasonForItem, Reasons, Region
 
 CLOSE = 5
@@ -29,25 +30,25 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
     """Decide what event `seq` shows. Its randomness is named by the seed and `seq` alone, so that decisions replay, too."""
     model = view.model
     pending = view.waiting_for(request.user, seq)
-    remaining = eligible(view, request, pending)
+    remaining = eligible(view, request, pending, at)
     user = model.row_of(request.user)
     agent = view.agent_for(user)
     counted = pending if offers(agent.state, suppose) else NONE
     if pending.size and not counted.size:
-        remaining = _others(remaining, pending)
-    random, floor = _decision_stream(model, seq), model.genesis.floor
+        remaining = others(remaining, pending)
+    random, floor = decision_stream(model, seq), model.genesis.floor
     placed: list[Placed] = []
     while True:
         by_chance = random.random() < floor
         whole = by_chance or request.explain
         best, certainty = choose_counting(agent, user, remaining, counted, random, whole)
         if best < 0:  # the policy does not look at what it has seen since, so that it would show the same again
-            remaining, counted = _others(remaining, pending), NONE
+            remaining, counted = others(remaining, pending), NONE
             best, certainty = choose_counting(agent, user, remaining, counted, random, whole)
         position = int(random.integers(remaining.size)) if by_chance else best
-        likely = certainty if position == best else _likelihood_of_other(agent.slate.scores[: remaining.size], position, certainty)
+        likely = certainty if position == best else likelihood_of_other(agent.slate.scores[: remaining.size], position, certainty)
         propensity = None if math.isnan(likely) else floor / remaining.size + (1.0 - floor) * likely
-        score, mean = _finite(agent.slate.scores[position]), _finite(agent.slate.means[position])
+        score, mean = finite(agent.slate.scores[position]), finite(agent.slate.means[position])
         placed.append(Placed(view.name_of(int(remaining[position])), score, mean, propensity, by_chance))
         if len(placed) == request.n or remaining.size == 1:
             break
@@ -55,7 +56,7 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
     reasons = None
     if request.explain:
         close = [shown for shown in best_of(agent, view, remaining, CLOSE + 1) if shown.item != placed[-1].item][:CLOSE]
-        reasons = replace(_reasons(view, agent, request.user, pending, placed), close=close)
+        reasons = replace(reasons_for(view, agent, request.user, pending, placed), close=close)
     return Decided(
         at=at,
         user=request.user,
@@ -72,7 +73,7 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
     )
 
 
-def _others(candidates: Items, pending: Items) -> Items:
+def others(candidates: Items, pending: Items) -> Items:
     """The candidates that do not wait for a rating, if there are any."""
     others = candidates[~np.isin(candidates, pending)]
     return others if others.size else candidates
@@ -93,7 +94,7 @@ def choose_counting(
     return chosen
 
 
-def _decision_stream(model: Model, seq: int) -> np.random.Generator:
+def decision_stream(model: Model, seq: int) -> np.random.Generator:
     """Turn the model's generator to the stream of one decision: many times quicker than seeding a new one."""
     name = hashlib.blake2b(f"{model.genesis.seed} decision {seq}".encode(), digest_size=32).digest()
     position, increment = int.from_bytes(name[:16], "little"), int.from_bytes(name[16:], "little") | 1
@@ -106,7 +107,7 @@ def _decision_stream(model: Model, seq: int) -> np.random.Generator:
     return model.random
 
 
-def _likelihood_of_other(scores: NDArray[np.float64], position: int, certainty: float) -> float:
+def likelihood_of_other(scores: NDArray[np.float64], position: int, certainty: float) -> float:
     """How likely a policy that chose something else with this probability would have chosen the candidate at this position.
 
     Known where it chooses for certain, or each of the best with equal probability. What else it might have drawn, it does not tell.
@@ -119,18 +120,19 @@ def _likelihood_of_other(scores: NDArray[np.float64], position: int, certainty: 
     return certainty if best[position] else 0.0
 
 
-def _finite(value: float) -> float:
+def finite(value: float) -> float:
     """A policy that must try everything once scores it infinite, which JSON cannot say: the largest number there is stands for it."""
     return max(-sys.float_info.max, min(float(value), sys.float_info.max))
 
 
-def eligible(view: Overlay, request: Recommend, pending: Items) -> Items:
-    """The items that may be shown. Refuses a request that leaves none."""
+def eligible(view: Overlay, request: Recommend, pending: Items, at: float) -> Items:
+    """The items that may be shown at this time. Refuses a request that leaves none."""
     allowed = view.shown
     if request.candidates is not None:
         numbers = (view.number_of(name) for name in dict.fromkeys(request.candidates))
         retired = view.retired
         allowed = np.array([number for number in numbers if number is not None and number not in retired], np.int32)
+    allowed = view.model.described.available(allowed, at)
     unwanted = [number for number in map(view.number_of, request.exclude) if number is not None]
     user = view.model.users.numbers.get(request.user)
     if unwanted or request.exclude_seen != "none":
@@ -146,7 +148,8 @@ def eligible(view: Overlay, request: Recommend, pending: Items) -> Items:
             raise NoEligibleCandidate("there are no items yet; accepted: candidates, or items that were upserted or rated before")
         given = "the catalogue" if request.candidates is None else f"{len(request.candidates)} candidates"
         raise NoEligibleCandidate(
-            f"of {given}, nothing is left to show {request.user!r}: all are retired, excluded or seen; accepted: at least one candidate"
+            f"of {given}, nothing is left to show {request.user!r}: all are retired, not available, excluded or seen; "
+            "accepted: at least one candidate"
         )
     return allowed
 
@@ -155,7 +158,7 @@ def best_of(agent: Agent, view: Overlay, candidates: Items, n: int) -> list[Plac
     """The n candidates with the best scores of a slate that was filled for them, best first; of equals, the first."""
     scores, means = agent.slate.scores[: candidates.size], agent.slate.means
     best = np.argsort(-scores, kind="stable")[:n]
-    return [Placed(view.name_of(int(candidates[at])), _finite(scores[at]), _finite(means[at]), None, False) for at in best]
+    return [Placed(view.name_of(int(candidates[at])), finite(scores[at]), finite(means[at]), None, False) for at in best]
 
 
 def shown_items(placed: list[Placed]) -> list[ShownItem]:
@@ -165,7 +168,7 @@ def shown_items(placed: list[Placed]) -> list[ShownItem]:
     ]
 
 
-def _reasons(view: Overlay, agent: Agent, user: str, pending: Items, placed: list[Placed]) -> Reasons:
+def reasons_for(view: Overlay, agent: Agent, user: str, pending: Items, placed: list[Placed]) -> Reasons:
     model = view.model
     row = model.row_of(user)
     belief = belief_about(agent, row)
@@ -185,6 +188,7 @@ def _reasons(view: Overlay, agent: Agent, user: str, pending: Items, placed: lis
                 explored=shown.explored,
                 width=None if widths is None else widths.now,
                 width_after=None if widths is None else widths.after,
+                **why(model, agent, row, number, shown.mean, shown.explored)._asdict(),
             )
         )
     waiting = [view.name_of(int(item)) for item in pending]

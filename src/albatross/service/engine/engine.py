@@ -27,11 +27,14 @@ from albatross.service.engine.group import Engaged, Group
 from albatross.service.engine.model import Model
 from albatross.service.engine.options import Options, adoption, check_agrees, check_options, new_genesis
 from albatross.service.engine.queue import ALONE, Queue
+from albatross.service.engine.reacting import check_replaces
 from albatross.service.engine.recovery import recover
+from albatross.service.engine.silence import LOOK_SECONDS, Silence, check_silence, given_up
 from albatross.service.engine.tickets import Promise, Ticket, tell_all
 from albatross.service.engine.warming import warm
-from albatross.service.storage.events import Decided, Forget, Genesis, Rated, encode, handles_of
+from albatross.service.storage.events import Decided, Forget, Genesis, Rated, Reacted, encode, handles_of
 from albatross.service.storage.home import Home, home_of
+from albatross.service.storage.numbering import rewards_now
 from albatross.service.storage.reading import adoptions, read_events, read_genesis
 from albatross.service.storage.snapshots import remove_all
 from albatross.service.storage.store import Row, Store
@@ -71,7 +74,9 @@ class Engine:
             self._store = self._open(open_store)
             try:
                 self.genesis = self._read_genesis()
-                check_agrees(self.options, self.genesis, str(self.home))
+                if self.options.silence is not None:
+                    check_silence(Silence(*self.options.silence), self.genesis.scale)
+                check_agrees(self.options, self.genesis, str(self.home), rewards_now(self._store, self.genesis)[1])
             except BaseException:
                 self._store.close()
                 raise
@@ -88,6 +93,8 @@ class Engine:
         self._incarnation = secrets.token_hex(8)
         self._snapshot_due = 0
         self._beat_due = 0.0
+        self._behind = False
+        """Whether there may be more decisions that silence has to answer."""
         self._aside = Aside(self.home, self.genesis, self._complain)
         self.complaints: list[str] = []
         """What went wrong and harms nobody: why snapshots were skipped, or could not be written."""
@@ -246,6 +253,8 @@ class Engine:
     def _recover(self, progress: Callable[[int, int], None]) -> None:
         recovered = recover(self.folder, self._store, self.genesis, progress)
         self._model, self._handles = recovered.model, recovered.handles
+        if self.options.silence is not None:
+            check_replaces(self.genesis.policy, self._model.agent.state)
         for complaint in recovered.complaints:
             self._complain(complaint)
         self._aside.begin_from(recovered.snapshot)
@@ -254,7 +263,9 @@ class Engine:
     def _take(self) -> list[Ticket] | None:
         """The next group, perhaps of nobody; none when the engine is closed and nothing waits."""
         with self._changed:
-            self._queue.gather(lambda: self._phase == "draining", self._store.beat)
+            pause = None if self.options.silence is None else 0.0 if self._behind else LOOK_SECONDS
+            pauses = [seconds for seconds in (pause, self._store.beat) if seconds is not None]
+            self._queue.gather(lambda: self._phase == "draining", min(pauses, default=None))
             return None if not self._queue and self._phase == "draining" else self._queue.take()
 
     def _serve(self, taken: list[Ticket]) -> None:
@@ -264,13 +275,8 @@ class Engine:
             if alone:
                 self._serve_alone(present[0])
             elif present:
-                known = self._aside.known_state
-                group = Group(
-                    Engaged(self._model, self._store, self.folder, self.options.durability, self._incarnation, known, self._handles)
-                )
                 began = time.monotonic()
-                group.run(present)
-                self._handles = group.handles
+                self._run_group(present)
                 self._queue.observe(present, time.monotonic() - began)
         except BaseException as error:
             for ticket in present:
@@ -284,6 +290,13 @@ class Engine:
             if not alone:
                 tell_all(present)
         self._keep_up()
+
+    def _run_group(self, tickets: Sequence[Ticket]) -> None:
+        """Decide, commit, fold and settle together."""
+        known = self._aside.known_state
+        group = Group(Engaged(self._model, self._store, self.folder, self.options.durability, self._incarnation, known, self._handles))
+        group.run(tickets)
+        self._handles = group.handles
 
     def _serve_alone(self, ticket: Ticket) -> None:
         """Settle a request that takes long; what only copies does so in a thread of its own."""
@@ -313,7 +326,7 @@ class Engine:
         erased = [
             (seq, handles_of(event))
             for seq, event in read_events(self._store, checked=False)
-            if isinstance(event, Rated | Decided) and event.user == user
+            if isinstance(event, Rated | Reacted | Decided) and event.user == user
         ]
         if not erased:
             raise UnknownUser("this user is not in the log; accepted: a user who is")
@@ -337,12 +350,27 @@ class Engine:
     def _keep_up(self) -> None:
         """What is to be done from time to time: a snapshot, and what the store asks for."""
         self._aside.warm_ahead(self._model.agent.n_items)
+        if self.options.silence is not None:
+            self._give_up(Silence(*self.options.silence))
         every, head = self.options.snapshot_every, self._store.head.seq
         if every and head >= self._snapshot_due + every and not self._aside.writing:
             self._begin_snapshot()
         elif self._store.beat is not None and time.monotonic() >= self._beat_due:
             self._store.keep()
             self._beat_due = time.monotonic() + self._store.beat
+
+    def _give_up(self, silence: Silence) -> None:
+        """Let silence answer the decisions that have waited for so long, a few at a time."""
+        before = self._model.given_up
+        due = given_up(self._model, self._store, silence)
+        if due is not None:
+            ticket = Ticket(due, lambda _: None)
+            self._run_group([ticket])
+            if ticket.error is not None and not isinstance(ticket.error, Refused):
+                raise ticket.error
+            if ticket.error is None:
+                self._model.given_up = due.decisions[-1]
+        self._behind = self._model.given_up > before
 
     def _finish(self) -> None:
         self._aside.join()

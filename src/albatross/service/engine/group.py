@@ -7,9 +7,23 @@ them. Nothing is folded before the commit has succeeded, so the model never know
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from albatross.service.api.answers import Accepted, Answer, BatchAccepted, Decision, ItemAccepted, Refusal, Series, Version
+from msgspec.structs import replace
+
+from albatross.core.errors import InvalidInput
+from albatross.service.api.answers import (
+    Accepted,
+    Answer,
+    BatchAccepted,
+    Decision,
+    ItemAccepted,
+    ItemsAccepted,
+    Refusal,
+    RewardsAccepted,
+    Series,
+    Version,
+)
 from albatross.service.api.errors import (
     AlreadyRated,
     BadValue,
@@ -32,8 +46,11 @@ from albatross.service.api.requests import (
     Request,
     RestoreItem,
     RetireItem,
+    SetRewards,
+    SimilarItems,
     Suppose,
     UpsertItem,
+    UpsertItems,
     ViewDecision,
     ViewUser,
 )
@@ -45,29 +62,40 @@ from albatross.service.api.values import (
 )
 from albatross.service.api.views import Disk
 from albatross.service.engine.answering import decision_name, decision_of, disk_of, version_of
-from albatross.service.engine.checking import answer_asked, check_feedback, check_recommend, handles_asked
-from albatross.service.engine.deciding import decide, eligible
+from albatross.service.engine.checking import check_feedback, check_recommend, handles_asked
+from albatross.service.engine.describing import check_description, description_of
+from albatross.service.engine.descriptions import merged
+from albatross.service.engine.likeness import similar_items
 from albatross.service.engine.model import Model
 from albatross.service.engine.overlay import Overlay
+from albatross.service.engine.reacting import Earlier, check_replaces, check_rewards, content_of_request, reaction, reward_of
+from albatross.service.engine.ruling import candidates_for, decide, rules_of
+from albatross.service.engine.silence import GiveUp, Hushed
 from albatross.service.engine.supposing import suppose
 from albatross.service.engine.tickets import Ticket
 from albatross.service.engine.viewing import find_decision, list_events, list_items, list_users, read_decision, read_user
 from albatross.service.storage.events import (
+    SILENCE,
     Decided,
+    Described,
+    Description,
     Event,
     Item,
     QuestionContent,
     Rated,
-    RatingContent,
+    Reacted,
     Retire,
-    answer_handle,
+    Rewards,
+    RuledContent,
     content_of,
     decode,
     encode,
     event_handle,
     request_handle,
+    rewards_handle,
 )
 from albatross.service.storage.migration import ANSWERED
+from albatross.service.storage.numbering import answering_handle, answers_before, last_number
 from albatross.service.storage.reading import Sum, summed
 from albatross.service.storage.store import Found, Row, Store
 
@@ -101,9 +129,16 @@ class Group:
         self.handles = engaged.handles
         """The sum of the handles in the log."""
         self._early: list[tuple[Event, Handles]] = []
-        self._late: list[tuple[Rated, Handles]] = []
+        self._described: dict[str, Description] = {}
+        """Items that this group describes, and what is then known of them."""
+        self._names: set[str] = set()
+        """Names of attributes that it brings."""
+        self.rewards = self.model.rewards
+        """What events with names are worth, as this group sees it."""
+        self._late: list[tuple[Rated | Reacted, Handles]] = []
         self._seqs: list[int] = []
         """Of the ratings, once they are known."""
+        self._asked: set[bytes] = set()
         self._kept: dict[bytes, Found] = {}
         """What the log has of the handles that are asked for."""
         self._fresh: dict[bytes, tuple[int, bytes]] = {}
@@ -111,7 +146,8 @@ class Group:
 
     def run(self, tickets: Sequence[Ticket]) -> None:
         """Settle all. Raises `StorageFailed` where the disk did not keep the commit, having told everybody."""
-        self._kept = self.store.find_all([handle for ticket in tickets for handle in handles_asked(ticket.request)])
+        self._asked = {handle for ticket in tickets for handle in handles_asked(ticket.request)}
+        self._kept = self.store.find_all(list(self._asked))
         writing: list[tuple[Ticket, Finish]] = []
         reading: list[tuple[Ticket, Finish]] = []
         for ticket in tickets:
@@ -141,6 +177,8 @@ class Group:
         late: list[tuple[Event, Handles]] = []
         named: set[str] = set()
         for rated, handles in self._late:
+            if type(rated) is Reacted and rated.replaces is not None and rated.replaces < 0:
+                rated = replace(rated, replaces=self._seqs[-1 - rated.replaces])  # of this group: now its number is known
             if rated.item not in named and self.view.number_of(rated.item) is None:
                 late.append((Item(self.now, rated.item), ()))
             named.add(rated.item)
@@ -166,27 +204,27 @@ class Group:
 
     def recommend(self, request: Recommend) -> Finish:
         check_recommend(request, self.model.items)
+        rules = rules_of(request)
         handles: Handles = ()
         if request.request_id is not None:
             handle = request_handle(request.request_id)
-            content = content_of(
-                QuestionContent(
-                    request.user,
-                    request.n,
-                    request.candidates,
-                    request.exclude,
-                    request.exclude_seen,
-                    request.explain,
-                    request.request_id,
-                )
+            question = QuestionContent(
+                request.user,
+                request.n,
+                request.candidates,
+                request.exclude,
+                request.exclude_seen,
+                request.explain,
+                request.request_id,
             )
+            content = content_of(question if rules is None else RuledContent(question, rules))
             known = self._known(handle, content, "request_id")
             if known is not None:
                 return lambda: self._decision(known, self._decided(known))
             handles = ((handle, content),)
         fresh = self._fresh_candidates(request)
         if fresh and set(fresh) <= set(request.exclude):  # then they may leave nothing to show, and a refusal brings nothing into being
-            eligible(self.view, request, self.view.waiting_for(request.user, self.head + len(self._early) + 1))
+            candidates_for(self.view, request, self.view.waiting_for(request.user, self.head + len(self._early) + 1), self.now)
         view = self.view.with_items(fresh) if fresh else self.view
         seq = self.head + len(self._early) + len(fresh) + 1
         event = decide(view, request, seq, self.head, self.now, self.engaged.incarnation)
@@ -235,9 +273,10 @@ class Group:
         return found[0]
 
     def feedback(self, request: Feedback) -> Callable[[], Accepted]:
-        check_feedback(request, self.model.genesis.scale)
-        handle, rating = event_handle(request.event_id), float(request.rating)
-        content = content_of(RatingContent(request.event_id, rating, request.decision_id, request.user, request.item))
+        check_feedback(request)
+        handle = event_handle(request.event_id)
+        rating = self._worth(request, handle)
+        content = content_of(content_of_request(request, rating))
         fresh = handle in self._fresh
         known = self._known(handle, content, "event_id")
         if known is not None and fresh:
@@ -245,20 +284,68 @@ class Group:
         if known is not None:
             present = self.store.body(known) is not None
             return lambda: Accepted(known, applied=present, duplicate=True, model_seq=self.model.seq)
-        rated = self._rated(request, rating)
+        rated = self._answer(self._rated(request, rating), request.event)
         handles = [(handle, content)]
         if rated.decision is not None:
-            answer = answer_handle(rated.decision, rated.item)
-            asked = answer_asked(request) == answer  # then it was looked for with all others
-            if answer in self._fresh or (self._kept.get(answer) if asked else self.store.find(answer)) is not None:
-                raise AlreadyRated("this item of the decision has been rated; accepted: one rating for each item that a decision showed")
+            answer = answering_handle(rated.decision, rated.item, rated.number if isinstance(rated, Reacted) else 0)
             handles.append((answer, ANSWERED))
-        self._check_rated(rated)
+        if isinstance(rated, Rated) or rated.replaces is None:
+            self._check_rated(rated)
         place = len(self._late)
         self._late.append((rated, handles))
         for one, kept in handles:
             self._fresh[one] = (place, kept)
         return lambda: Accepted(self._seqs[place], applied=True, duplicate=False, model_seq=self.model.seq)
+
+    def _worth(self, request: Feedback, handle: bytes) -> float:
+        """The rating, or what the event is worth now. One that was delivered before is recognised by its name, whatever that is worth."""
+        if request.event is not None and request.rating is None and (handle in self._fresh or handle in self._kept):
+            return self.rewards.get(request.event, 0.0)
+        return reward_of(request, self.model.genesis.scale, self.rewards)
+
+    def _is_taken(self, handle: bytes) -> bool:
+        if handle in self._fresh or handle in self._kept:
+            return True
+        return handle not in self._asked and self.store.find(handle) is not None
+
+    def _answer(self, rated: Rated, event: str | None) -> Rated | Reacted:
+        """A rating as it is, or, where there was an answer before, in the place of that. Refuses a second rating."""
+        if event is None:
+            if rated.decision is None or not self._is_taken(answering_handle(rated.decision, rated.item, 0)):
+                return rated
+            only = answers_before(self._is_taken, rated.decision, rated.item) == 1
+            if not (only and self._earlier(answering_handle(rated.decision, rated.item, 0)).silent):
+                raise AlreadyRated("this item of the decision has been rated; accepted: one rating for each item that a decision showed")
+        return reaction(rated, event or "", self._is_taken, self._earlier)
+
+    def give_up(self, request: GiveUp) -> Finish:
+        """Let silence answer what nobody has answered."""
+        before = len(self._late)
+        for seq in request.decisions:
+            decided = self._decided(seq)
+            for placed in decided.items:
+                handle = answering_handle(seq, placed.item, 0)
+                if not self._is_taken(handle):
+                    said = (placed.item, SILENCE, request.reward, seq, placed.mean, placed.score)
+                    silent = Reacted(self.now, "", decided.user, *said)
+                    self._check_rated(silent)
+                    self._fresh[handle] = (len(self._late), ANSWERED)
+                    self._late.append((silent, ((handle, ANSWERED),)))
+        items = len(self._late) - before
+        return lambda: Hushed(items)
+
+    def _earlier(self, handle: bytes) -> Earlier:
+        """The answer with this handle, which there is."""
+        if handle in self._fresh:
+            place = self._fresh[handle][0]
+            waiting = self._late[place][0]
+            return Earlier(-1 - place, waiting.rating, not waiting.event_id)
+        found = self.store.find(handle)
+        body = None if found is None else self.store.body(found.seq)
+        event = None if body is None else decode(body)
+        assert found is not None  # as `answers_before` saw
+        assert isinstance(event, Rated | Reacted)  # or its decision would be erased, too
+        return Earlier(found.seq, event.rating, not event.event_id)
 
     def _rated(self, request: Feedback, rating: float) -> Rated:
         if request.decision_id is None:
@@ -275,7 +362,7 @@ class Group:
             raise BadValue("item is one that this decision did not show; accepted: an item of the decision")
         return Rated(self.now, request.event_id, decision.user, placed.item, rating, seq, placed.mean, placed.score)
 
-    def _check_rated(self, rated: Rated) -> None:
+    def _check_rated(self, rated: Rated | Reacted) -> None:
         """Whoever rates, and what is rated, must exist, or be allowed to come into being."""
         view, known = self.view, self.view.number_of(rated.item) is not None or rated.item in self.view.late_items
         if not known and self.model.genesis.closed:
@@ -300,22 +387,43 @@ class Group:
 
     def feedback_batch(self, request: FeedbackBatch) -> Finish:
         check_count("the number of events", len(request.events), 0, MOST_EVENTS)
-
-        def attempt(event: Feedback) -> Callable[[], Accepted | Refusal]:
-            try:
-                return self.feedback(event)
-            except Refused as refusal:
-                told = Refusal(refusal.status, refusal.code, str(refusal))
-            except Exception as error:  # a mistake of ours, which must not take the other ratings with it
-                told = Refusal(500, "failed", f"the service failed to look at this rating ({type(error).__name__})")
-            return lambda: told
-
-        answers = [attempt(event) for event in request.events]
+        answers = [_attempt(self.feedback, event) for event in request.events]
         return lambda: BatchAccepted([answer() for answer in answers])
 
-    def upsert_item(self, request: UpsertItem) -> Finish:
+    def set_rewards(self, request: SetRewards) -> Finish:
+        check_rewards(request.events, self.model.genesis.scale)
+        try:
+            check_replaces(self.model.genesis.policy, self.model.agent.state)
+        except InvalidInput as error:
+            raise BadValue(str(error)) from error
+        events, seq = {name: float(reward) for name, reward in request.events.items()}, self.head
+        if events != self.rewards:
+            number = 1 + last_number(lambda number: self._is_taken(rewards_handle(number)))
+            handle = rewards_handle(number)
+            seq = self._put_early(Rewards(self.now, number, events), ((handle, ANSWERED),))
+            self._fresh[handle] = (seq, ANSWERED)
+            self.rewards = events
+        return lambda: RewardsAccepted(events, seq, self.model.seq)
+
+    def upsert_item(self, request: UpsertItem) -> Callable[[], ItemAccepted]:
         check_id("item", request.item)
-        return self._offer(request.item)
+        said = description_of(request)
+        check_description(said, {*self.model.described.names, *self._names})
+        offered = self._offer(request.item)
+        number = self.view.number_of(request.item)
+        before = self._described.get(request.item) or self.model.described.known.get(-1 if number is None else number, Description())
+        after = merged(before, said)
+        if after == before:
+            return offered
+        self._described[request.item] = after
+        self._names.update(said.attributes or ())
+        seq = self._put_early(Described(self.now, request.item, said))
+        return lambda: replace(offered(), seq=seq)
+
+    def upsert_items(self, request: UpsertItems) -> Finish:
+        check_count("the number of items", len(request.items), 0, MOST_EVENTS)
+        answers = [_attempt(self.upsert_item, item) for item in request.items]
+        return lambda: ItemsAccepted([answer() for answer in answers])
 
     def restore_item(self, request: RestoreItem) -> Finish:
         self._check_known(request.item)
@@ -329,7 +437,7 @@ class Group:
             self.view.retire(number)
         return lambda: ItemAccepted(request.item, retired=True, created=False, seq=seq, model_seq=self.model.seq)
 
-    def _offer(self, item: str) -> Finish:
+    def _offer(self, item: str) -> Callable[[], ItemAccepted]:
         number = self.view.number_of(item)
         created, seq = number is None, self.head
         if created:
@@ -357,6 +465,21 @@ class Group:
         return self.model.series.series
 
 
+R = TypeVar("R", bound=Request[Any])
+A = TypeVar("A", bound=Answer)
+
+
+def _attempt(handle: Callable[[R], Callable[[], A]], request: R) -> Callable[[], A | Refusal]:
+    """What becomes of one of many; whatever is wrong with it, the others have nothing to do with it."""
+    try:
+        return handle(request)
+    except Refused as refusal:
+        told = Refusal(refusal.status, refusal.code, str(refusal))
+    except Exception as error:  # a mistake of ours, which must not take the others with it
+        told = Refusal(500, "failed", f"the service failed to look at this one ({type(error).__name__})")
+    return lambda: told
+
+
 def looking(read: Callable[[Model, Store, Any], Answer]) -> Callable[[Group, Any], Finish]:
     """A handler that only looks, once the group is folded."""
     return lambda group, request: lambda: read(group.model, group.store, request)
@@ -369,6 +492,7 @@ LOOKING: dict[type[Request[Any]], Callable[[Model, Store, Any], Answer]] = {
     ListEvents: list_events,
     ViewDecision: read_decision,
     Suppose: suppose,
+    SimilarItems: similar_items,
 }
 READING: tuple[type[Request[Any]], ...] = (AskVersion, AskSeries, AskDisk, *LOOKING)
 """Requests that write nothing, and go on when there is no room on the disk."""
@@ -378,6 +502,9 @@ HANDLERS: dict[type[Request[Any]], Callable[[Group, Any], Finish]] = {
     Feedback: Group.feedback,
     FeedbackBatch: Group.feedback_batch,
     UpsertItem: Group.upsert_item,
+    UpsertItems: Group.upsert_items,
+    GiveUp: Group.give_up,
+    SetRewards: Group.set_rewards,
     RetireItem: Group.retire_item,
     RestoreItem: Group.restore_item,
     AskVersion: Group.version,

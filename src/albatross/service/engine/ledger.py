@@ -107,3 +107,20 @@ def latest_of(ledger: Ledger, user: int, n: int) -> list[int]:
         seqs.append(int(ledger.seqs[entry]))
         entry = int(ledger.before[entry])
     return seqs
+
+
+def exchange_entry(ledger: Ledger, user: int, before: int, after: int) -> int:
+    """Compiled, because a user may have thousands."""
+    entry = ledger.latest[user]
+    while entry != NOTHING and ledger.seqs[entry] != before:
+        entry = ledger.before[entry]
+    if entry != NOTHING:
+        ledger.seqs[entry] = after
+    return int(entry)
+
+
+def exchanged(ledger: Ledger, user: int, item: int, before: int, after: int, change: float) -> int:
+    """Let the rating of event `before` be that of event `after`, which is so much more; returns how many ratings there were before it."""
+    ledger.item_sums[item] += change
+    entry: int = program(exchange_entry)(ledger, user, before, after)
+    return entry

@@ -3,7 +3,7 @@
 `fold_all` takes events in their order and is the only way anything here changes, live and in replay alike.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,10 +18,13 @@ from albatross.core.streams import stream
 from albatross.core.vocabulary import Vocabulary
 from albatross.kernels.operations import Items
 from albatross.service.api.errors import NoMemory, UnknownItem
-from albatross.service.engine.ledger import Ledger, entered, grown, no_ledger
+from albatross.service.engine.descriptions import Descriptions
+from albatross.service.engine.filtering import Filters
+from albatross.service.engine.ledger import Ledger, entered, exchanged, grown, no_ledger
 from albatross.service.engine.options import policy_of
+from albatross.service.engine.reacting import check_replaces
 from albatross.service.engine.series import SeriesKeeper
-from albatross.service.storage.events import Decided, Event, Genesis, Item, Rated, Retire
+from albatross.service.storage.events import Decided, Described, Event, Genesis, Item, Rated, Reacted, Retire, Rewards
 
 ROOM = 64
 """Users and items there is room for at first. A full model doubles: when it grows is settled by the log alone."""
@@ -73,9 +76,16 @@ class Model:
         """An agent with the same beliefs and more room, if there is one already: taken by the event that calls for it."""
         self.ledger: Ledger = no_ledger(n_users, n_items)
         self.series = SeriesKeeper()
+        self.described = Descriptions()
+        self.filters = Filters()
+        self.rewards: Mapping[str, float] = {}
+        """What events with names are worth."""
+        self._set_rewards(genesis.events)
         self.retired: set[int] = set()
         self.pending: dict[str, Pending] = {}
         self.seq = 0
+        self.given_up = 0
+        """Decisions up to this event are answered, or counted as answered by silence, where that is wanted."""
         self.ratings = 0
         self.decisions = 0
         self.random = np.random.Generator(np.random.PCG64(0))
@@ -130,6 +140,33 @@ class Model:
         elif isinstance(event, Retire):
             self.retired.add(self.items.numbers[event.item])
             self._shown = None
+
+        elif isinstance(event, Described):
+            self.described.describe(self.items.numbers[event.item], event.said)
+        elif isinstance(event, Reacted):
+            self._fold_reaction(seq, event)
+        elif isinstance(event, Rewards):
+            self._set_rewards(event.events)
+
+    def _fold_reaction(self, seq: int, event: Reacted) -> None:
+        """An event with a name: a rating like any other, or one in the place of another."""
+        if not event.event_id and event.decision is not None:
+            self.given_up = max(self.given_up, event.decision)
+        if event.replaces is None or event.before is None:
+            one = Rated(event.at, event.event_id, event.user, event.item, event.rating, event.decision, event.mean, event.score)
+            self.fold_all([seq], [one])
+            return
+        self.learn()
+        user, item = self.users.numbers[event.user], self.items.numbers[event.item]
+        if event.rating != event.before:
+            self.agent.replace(user, item, event.before, event.rating)
+        entry = exchanged(self.ledger, user, item, event.replaces, seq, event.rating - event.before)
+        self.series.exchange(entry, event.before, event.rating, event.mean, event.score)
+
+    def _set_rewards(self, rewards: Mapping[str, float]) -> None:
+        if rewards:
+            check_replaces(self.genesis.policy, self.agent.state)
+        self.rewards = rewards
 
     def _answered(self, user: str, item: int) -> None:
         waiting = self.pending[user]
@@ -234,12 +271,18 @@ class Model:
             "ratings": self.ratings,
             "decisions": self.decisions,
             "series": self.series.saved(),
+            "rewards": self.rewards,
+            "described": self.described.saved(),
+            "given_up": self.given_up,
         }
 
     def restore(self, saved: dict[str, Any], ledger: Ledger, sums: NDArray[np.float64]) -> None:
         """Put back what `saved` gave."""
         self.users, self.items = Vocabulary(saved["users"]), Vocabulary(saved["items"])
         self.retired = set(saved["retired"])
+        self._set_rewards(saved["rewards"])
+        self.described.restore(saved["described"])
+        self.given_up = saved["given_up"]
         self.pending = {user: dict(waiting) for user, waiting in saved["pending"].items()}
         self.seq, self.ratings, self.decisions = saved["seq"], saved["ratings"], saved["decisions"]
         self.series.width, self.series.count = saved["series"]["width"], saved["series"]["count"]

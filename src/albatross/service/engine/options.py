@@ -2,6 +2,7 @@
 
 import secrets
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -14,6 +15,7 @@ from albatross.kernels.compiling import source_fingerprint
 from albatross.kernels.sources import is_ours
 from albatross.service.api.errors import BadValue
 from albatross.service.api.values import check_id
+from albatross.service.engine.reacting import check_rewards
 from albatross.service.storage.events import FORMAT, Adopt, Genesis, Outside
 
 QUEUE = 4096
@@ -31,13 +33,17 @@ class Options(Struct, frozen=True):
     accept_changed_policy: bool = False
     """Whether a policy from outside may have other sources than those the folder was learned with: then all is learned anew."""
     scale: tuple[float, float] | None = None
-    """Lowest and highest rating. Needed for a new folder."""
+    """Lowest and highest rating. Needed for a new folder; with events, theirs if it is not given."""
     seed: int | None = None
     """None: that of the folder; for a new folder, 0."""
     floor: float | None = None
     """Share of decisions left to chance. None: that of the folder; for a new folder, 0.05."""
     closed: bool | None = None
     """Whether items appear only by upsert. None: that of the folder; for a new folder, false."""
+    events: dict[str, float] | None = None
+    """Names of events, and what they are worth. None: those of the folder; for a new folder, none."""
+    silence: tuple[float, float] | None = None
+    """After so many seconds without an answer, an item of a decision counts as answered by this reward. None: never."""
     items: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
     """Known from the beginning, in this order. Looked at only when the folder is new."""
@@ -145,7 +151,7 @@ def check_servable(policy: Policy) -> None:
         raise InvalidInput(f"policy {policy.policy_name()!r} learns nothing; accepted: a policy that does")
 
 
-def check_agrees(options: Options, genesis: Genesis, where: str) -> None:
+def check_agrees(options: Options, genesis: Genesis, where: str, rewards: Mapping[str, float]) -> None:
     """Refuse options that contradict the first event of a folder."""
     given = {
         "policy": None if options.policy is None else (name_in_log(options.policy), options.policy.parameters()),
@@ -166,15 +172,27 @@ def check_agrees(options: Options, genesis: Genesis, where: str) -> None:
         if value is not None and value != fixed[name]:
             hint = " (albatross replay builds a new folder under another policy)" if name == "policy" else ""
             raise InvalidInput(f"{name} is {value}; accepted: that of {where}, {fixed[name]}{hint}")
+    if options.events is not None and {name: float(reward) for name, reward in options.events.items()} != rewards:
+        raise InvalidInput(
+            f"events is {_listed(options.events)}; accepted: those of {where}, {_listed(rewards)} "
+            "(POST /v1/rewards, or set_rewards, changes them)"
+        )
+
+
+def _listed(rewards: Mapping[str, float]) -> str:
+    return ",".join(f"{name}={reward:g}" for name, reward in rewards.items()) or "none"
 
 
 def new_genesis(options: Options) -> Genesis:
     """The first event of a new folder."""
-    if options.scale is None:
+    rewards = options.events or {}
+    if options.scale is None and len(set(rewards.values())) < 2:
         raise InvalidInput("scale is missing; accepted for a new folder: the lowest and the highest rating, such as 1 and 5")
-    low, high = float(options.scale[0]), float(options.scale[1])
+    low, high = map(float, (min(rewards.values()), max(rewards.values())) if options.scale is None else options.scale)
     if not -1e9 <= low < high <= 1e9:
         raise InvalidInput(f"scale is {low:g} to {high:g}; accepted: two different numbers, the lowest rating first, at most 1e9 in size")
+    if rewards:
+        check_rewards(rewards, (low, high))
     floor = FLOOR if options.floor is None else float(options.floor)
     if not 0.0 <= floor <= 1.0:
         raise InvalidInput(f"floor is {floor:g}; accepted: a number from 0 to 1")
@@ -201,4 +219,5 @@ def new_genesis(options: Options) -> Genesis:
         users=list(options.users),
         items=list(options.items),
         outside=source_of(policy),
+        events={name: float(reward) for name, reward in rewards.items()},
     )

@@ -1,7 +1,7 @@
 """The model as one group of requests sees it: the model itself, and what the group adds, which is not folded before it is on disk."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -80,6 +80,12 @@ class Overlay:
     def show(self, user: str, placed: Sequence[Placed], seq: int) -> None:
         """These items wait for the user's rating."""
         self._showing.setdefault(user, []).append((placed, seq))
+
+    def showing(self) -> Iterator[int]:
+        """The items that this group shows, each as often as it does."""
+        for decisions in self._showing.values():
+            for placed, _ in decisions:
+                yield from (number for one in placed if (number := self.number_of(one.item)) is not None)
 
     def waiting_for(self, user: str, seq: int) -> Items:
         """The items whose rating by this user is waited for when event `seq` is decided, the latest first."""

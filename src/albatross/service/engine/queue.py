@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from albatross.service.api.errors import EventInFlight, Overloaded
-from albatross.service.api.requests import ForgetUser, LookBack, TakeBackup, TakeSnapshot, Verify
+from albatross.service.api.requests import ForgetUser, LookBack, Recommend, TakeBackup, TakeSnapshot, Verify
+from albatross.service.engine.describing import describes
 from albatross.service.engine.tickets import Ticket
 
 MOST_AT_ONCE = 256
@@ -80,12 +81,17 @@ class Queue:
             self._awaited = 1
 
     def take(self) -> list[Ticket]:
-        """All that wait, up to a limit, or up to a request that must be alone."""
+        """All that wait, up to a limit, or up to a request that must be alone.
+
+        Behind what describes items, a recommendation waits for the next group: descriptions are known only when they are on disk.
+        """
         taken: list[Ticket] = []
-        weight = 0
+        weight, describing = 0, False
         while self._tickets and weight < MOST_AT_ONCE:
-            if isinstance(self._tickets[0].request, ALONE) and taken:
+            request = self._tickets[0].request
+            if taken and (isinstance(request, ALONE) or (describing and isinstance(request, Recommend))):
                 break
+            describing = describing or describes(request)
             taken.append(self._tickets.popleft())
             weight += taken[-1].weight
             if isinstance(taken[-1].request, ALONE):

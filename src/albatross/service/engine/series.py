@@ -26,13 +26,7 @@ class SeriesKeeper:
 
     def add(self, ratings: NDArray[np.float64], means: NDArray[np.float64], scores: NDArray[np.float64]) -> None:
         """Count ratings; `means` and `scores` are not a number where there was no decision."""
-        decided = np.abs(scores) < BOUNDLESS  # false where it is not a number
-        bonus = np.abs(np.where(decided, scores - means, 0.0))
-        inside = decided & (np.abs(ratings - np.where(decided, means, 0.0)) <= bonus)
-        gap = np.where(decided, scores - ratings, 0.0)
-        with np.errstate(over="ignore"):  # on a scale whose squares no number can hold, there is no spread to tell
-            squares = ratings**2
-        terms = np.stack([np.ones_like(ratings), ratings, decided.astype(float), inside.astype(float), gap, squares], axis=1)
+        terms = _terms(ratings, means, scores)
         start = 0
         while start < len(terms):
             part = terms[start : start + self.width * GROUPS - self.count]
@@ -43,6 +37,12 @@ class SeriesKeeper:
                 self.sums[: GROUPS // 2] = self.sums[0::2] + self.sums[1::2]
                 self.sums[GROUPS // 2 :] = 0.0
                 self.width *= 2
+
+    def exchange(self, number: int, before: float, after: float, mean: float | None, score: float | None) -> None:
+        """Let the rating behind so many others be another one."""
+        means, scores = np.array([mean, mean], np.float64), np.array([score, score], np.float64)
+        old, new = _terms(np.array([before, after]), means, scores)
+        self.sums[number // self.width] += new - old
 
     def series(self) -> Series:
         used = self.sums[: -(-self.count // self.width)]
@@ -61,6 +61,17 @@ class SeriesKeeper:
 
     def saved(self) -> dict[str, Any]:
         return {"width": self.width, "count": self.count}
+
+
+def _terms(ratings: NDArray[np.float64], means: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What each rating adds to the sums of its group."""
+    decided = np.abs(scores) < BOUNDLESS  # false where it is not a number
+    bonus = np.abs(np.where(decided, scores - means, 0.0))
+    inside = decided & (np.abs(ratings - np.where(decided, means, 0.0)) <= bonus)
+    gap = np.where(decided, scores - ratings, 0.0)
+    with np.errstate(over="ignore"):  # on a scale whose squares no number can hold, there is no spread to tell
+        squares = ratings**2
+    return np.stack([np.ones_like(ratings), ratings, decided.astype(float), inside.astype(float), gap, squares], axis=1)
 
 
 def _error_of_mean(count: float, total: float, squares: float) -> float | None:

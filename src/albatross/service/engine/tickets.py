@@ -5,7 +5,19 @@ from concurrent.futures import Future
 from typing import Any
 
 from albatross.service.api.answers import Answer
-from albatross.service.api.requests import Feedback, FeedbackBatch, ListEvents, ListItems, ListUsers, Recommend, Request, Suppose, ViewUser
+from albatross.service.api.requests import (
+    Feedback,
+    FeedbackBatch,
+    ListEvents,
+    ListItems,
+    ListUsers,
+    Recommend,
+    Request,
+    SimilarItems,
+    Suppose,
+    UpsertItems,
+    ViewUser,
+)
 
 
 class Ticket:
@@ -27,11 +39,15 @@ class Ticket:
         """How many simple requests it is like."""
         request = self.request
         if isinstance(request, Recommend):
-            return max(1, request.n) + len(request.candidates or ()) // 1_000
+            return max(1, request.n) + len(request.candidates or ()) // 1_000 + (0 if request.where is None else 4)
         if isinstance(request, ListUsers | ListItems | ListEvents):
             return 1 + request.n // 10
         if isinstance(request, ViewUser | Suppose):
             return 1 + request.n // 10 + (request.history // 10 if isinstance(request, ViewUser) else 10)
+        if isinstance(request, UpsertItems):
+            return max(1, len(request.items))
+        if isinstance(request, SimilarItems):
+            return 10
         return max(1, len(request.events)) if isinstance(request, FeedbackBatch) else 1
 
     @property

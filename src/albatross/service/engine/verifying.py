@@ -1,14 +1,12 @@
 """Whether a folder is what it says: the model rebuilt from the log alone, compared with everything that was written down of it."""
 
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
-from albatross.service.api.requests import Recommend
-from albatross.service.api.values import Seen
-from albatross.service.engine.deciding import decide
 from albatross.service.engine.model import Model
 from albatross.service.engine.overlay import Overlay
 from albatross.service.engine.recovery import replay
+from albatross.service.engine.ruling import decide, request_of
 from albatross.service.engine.snapshots import kernel_of
 from albatross.service.storage.events import Decided, Forget, Genesis
 from albatross.service.storage.reading import Progress, check_handles, nothing, read_events
@@ -73,15 +71,10 @@ def redecide(log: ReadableLog, genesis: Genesis, progress: Progress = nothing) -
                 unknowable += 1
             else:
                 model.learn()
-                again = decide(Overlay(model), _request(event), seq, event.model_seq, event.at)
+                again = decide(Overlay(model), request_of(event), seq, event.model_seq, event.at)
                 if again.items == event.items:
                     same += 1
                 else:
                     different.append(seq)
         model.fold_all([seq], [event])
     return Redecided(same, different, unknowable)
-
-
-def _request(event: Decided) -> Recommend:
-    seen = cast(Seen, event.exclude_seen)
-    return Recommend(event.user, event.n, event.candidates, event.exclude, seen, False, event.request_id)

@@ -1,16 +1,19 @@
 """For those who look: lists of users, items and events, one decision, and what would be. Nothing here changes or writes anything."""
 
+import time
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import UNSET
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from albatross.core.beliefs import parts_of_mean
 from albatross.core.streams import stream
 from albatross.service.api.answers import HistoryEntry, ShownItem, UserView
 from albatross.service.api.errors import NoEligibleCandidate, UnknownDecision, UnknownUser
-from albatross.service.api.requests import ListEvents, ListItems, ListUsers, Recommend, ViewDecision, ViewUser
+from albatross.service.api.requests import ListEvents, ListItems, ListUsers, ViewDecision, ViewUser
 from albatross.service.api.values import MOST_LISTED, MOST_SEARCHED, MOST_SHOWN, MOST_VIEWED, check_count, check_id
 from albatross.service.api.views import (
     Because,
@@ -25,12 +28,27 @@ from albatross.service.api.views import (
     UserList,
 )
 from albatross.service.engine.answering import decision_name, explanation_of
-from albatross.service.engine.deciding import best_of, choose_counting, eligible, shown_items, view_user
+from albatross.service.engine.deciding import best_of, choose_counting, shown_items, view_user
 from albatross.service.engine.ledger import latest_of
 from albatross.service.engine.model import NONE, Model
 from albatross.service.engine.overlay import Overlay
+from albatross.service.engine.ruling import candidates_for, request_of
 from albatross.service.engine.series import BOUNDLESS
-from albatross.service.storage.events import Decided, Event, Forget, Genesis, Item, Placed, Rated, Retire, answer_handle, decode
+from albatross.service.storage.events import (
+    Decided,
+    Described,
+    Event,
+    Forget,
+    Genesis,
+    Item,
+    Placed,
+    Rated,
+    Reacted,
+    Retire,
+    Rewards,
+    decode,
+)
+from albatross.service.storage.numbering import answering_handle, answers_before
 from albatross.service.storage.store import ReadableLog
 
 MOST_EXPLAINED = 10
@@ -86,10 +104,19 @@ def list_items(model: Model, log: ReadableLog, request: ListItems) -> ItemList:
             bonus=float(score - mean) if abs(score) < BOUNDLESS else None,
             x=None if places is None else float(places.points[number, 0]),
             y=None if places is None else float(places.points[number, 1]),
+            **_described(model, number),
         )
         for number, mean, score in zip(found, means, scores, strict=True)
     ]
     return ItemList(items, following, len(names), None if places is None else places.explained, model.seq)
+
+
+def _described(model: Model, number: int) -> dict[str, Any]:
+    """What was said of an item."""
+    known = model.described.known.get(number)
+    if known is None:
+        return {}
+    return {name: value for name in known.__struct_fields__ if (value := getattr(known, name)) is not UNSET}
 
 
 class Places(NamedTuple):
@@ -128,10 +155,21 @@ def _logged(log: ReadableLog, genesis: Genesis, seq: int) -> LoggedEvent:
     if body is None:
         return LoggedEvent(seq, "erased")
     event: Event = decode(body)
-    if isinstance(event, Rated):
+    if isinstance(event, Rated | Reacted):
         name = None if event.decision is None else _name_of(log, genesis, event.decision)
+        done, replaces = (event.event or None, event.replaces) if isinstance(event, Reacted) else (None, None)
         return LoggedEvent(
-            seq, "feedback", event.at, event.user, event.item, event.rating, name, mean=event.mean, score=_bounded(event.score)
+            seq,
+            "feedback",
+            event.at,
+            event.user,
+            event.item,
+            event.rating,
+            name,
+            mean=event.mean,
+            score=_bounded(event.score),
+            event=done,
+            replaces=replaces,
         )
     if isinstance(event, Decided):
         name = decision_name(event.incarnation or genesis.folder, seq)
@@ -140,6 +178,10 @@ def _logged(log: ReadableLog, genesis: Genesis, seq: int) -> LoggedEvent:
         return LoggedEvent(seq, "item", event.at, item=event.item)
     if isinstance(event, Retire):
         return LoggedEvent(seq, "retire", event.at, item=event.item)
+    if isinstance(event, Described):
+        return LoggedEvent(seq, "description", event.at, item=event.item)
+    if isinstance(event, Rewards):
+        return LoggedEvent(seq, "rewards", event.at)
     if isinstance(event, Forget):
         return LoggedEvent(seq, "forget", event.at, erased=len(event.erased))
     return LoggedEvent(seq, "genesis", event.at)
@@ -170,7 +212,7 @@ def _entry(log: ReadableLog, genesis: Genesis, seq: int) -> HistoryEntry | None:
     told = _logged(log, genesis, seq)
     if told.at is None or told.item is None or told.rating is None:
         return None
-    return HistoryEntry(seq, told.at, told.item, told.rating, told.decision_id, told.mean, told.score)
+    return HistoryEntry(seq, told.at, told.item, told.rating, told.decision_id, told.mean, told.score, told.event)
 
 
 def read_decision(model: Model, log: ReadableLog, request: ViewDecision) -> DecisionView:
@@ -202,7 +244,8 @@ def read_decision(model: Model, log: ReadableLog, request: ViewDecision) -> Deci
 def _decided(
     model: Model, log: ReadableLog, event: Decided, seq: int, rank: int, placed: Placed, given: dict[str, list[float]]
 ) -> DecidedItem:
-    found = log.find(answer_handle(seq, placed.item))
+    answers = answers_before(lambda handle: log.find(handle) is not None, seq, placed.item)
+    found = log.find(answering_handle(seq, placed.item, answers - 1)) if answers else None
     body = None if found is None else log.body(found.seq)
     rated = None if body is None else decode(body)
     return DecidedItem(
@@ -213,10 +256,11 @@ def _decided(
         bonus=placed.score - placed.mean,
         propensity=placed.propensity,
         explored=placed.explored,
-        rating=rated.rating if isinstance(rated, Rated) else None,
-        rated_seq=found.seq if found is not None and isinstance(rated, Rated) else None,
+        rating=rated.rating if isinstance(rated, Rated | Reacted) else None,
+        rated_seq=found.seq if found is not None and isinstance(rated, Rated | Reacted) else None,
         item_ratings=int(model.ledger.item_ratings[model.items.numbers[placed.item]]),
         because=because(model, given, event.user, placed.item) if rank <= MOST_EXPLAINED else None,
+        event=rated.event or None if isinstance(rated, Reacted) else None,
     )
 
 
@@ -241,7 +285,7 @@ def _ratings_by_item(model: Model, log: ReadableLog, user: str) -> dict[str, lis
     for seq in [] if row is None else latest_of(model.ledger, row, MOST_READ):
         body = log.body(seq)
         event = None if body is None else decode(body)
-        if isinstance(event, Rated):
+        if isinstance(event, Rated | Reacted):
             given.setdefault(event.item, []).append(event.rating)
     return given
 
@@ -249,10 +293,10 @@ def _ratings_by_item(model: Model, log: ReadableLog, user: str) -> dict[str, lis
 def _close_now(model: Model, event: Decided, n: int) -> list[ShownItem]:
     """What the present model would put next, had the decision to be made now."""
     shown = [placed.item for placed in event.items]
-    asked = Recommend(event.user, 1, event.candidates, [*event.exclude, *shown])
+    asked = replace(request_of(event), n=1, exclude=[*event.exclude, *shown], exclude_seen="none")
     view = Overlay(model)
     try:
-        candidates = eligible(view, asked, NONE)
+        candidates = candidates_for(view, asked, NONE, time.time())
     except NoEligibleCandidate:
         return []
     row = model.row_of(event.user)

@@ -35,5 +35,7 @@ def warm(genesis: Genesis, n_items: int = 0) -> None:
             decide(Overlay(model), Recommend("somebody", exclude_seen=cast(Seen, seen)), seq, seq - 1, 0.0)
     model.fold_all([5], [Rated(0.0, "rating", "somebody", items[0], genesis.scale[0], None, None, None)])
     model.learn()
+    if genesis.events:
+        model.agent.replace(0, 0, genesis.scale[0], genesis.scale[1])
     view_user(model, "somebody", 1)
     parts_of_mean(model.agent, 0, 0)

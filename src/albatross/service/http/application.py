@@ -9,8 +9,22 @@ import msgspec
 
 from albatross.service.api.answers import Alive
 from albatross.service.api.errors import MethodNotAllowed, NotFound, NotReady, StorageFailed
-from albatross.service.api.requests import AskVersion
-from albatross.service.api.routes import ACCESS, BATCH, HEALTH, METRICS, NDJSON, PAGE, READY, ROUTES, SCHEMA, STREAM, Route, Scope
+from albatross.service.api.requests import AskVersion, Feedback, UpsertItem
+from albatross.service.api.routes import (
+    ACCESS,
+    BATCH,
+    HEALTH,
+    ITEM_BATCH,
+    METRICS,
+    NDJSON,
+    PAGE,
+    READY,
+    ROUTES,
+    SCHEMA,
+    STREAM,
+    Route,
+    Scope,
+)
 from albatross.service.api.views import Access
 from albatross.service.http import openapi
 from albatross.service.http.admission import PREFLIGHT, Admission
@@ -60,6 +74,7 @@ class Application:
         self._tasks: set[asyncio.Task[None]] = set()
         special = {
             BATCH: self._answer_batch,
+            ITEM_BATCH: self._answer_batch,
             STREAM: self._answer_stream,
             METRICS: self._answer_metrics,
             HEALTH: self._answer_health,
@@ -162,7 +177,8 @@ class Application:
         async def answer() -> None:
             async with self.turns.take(None if exchange.key is None else exchange.key.name):
                 if not exchange.answered:  # or the client has not waited
-                    exchange.answer(200, NDJSON.encode(), await answer_lines(exchange.take_body(), self.bridge.ask))
+                    reads = UpsertItem if served.reads is UpsertItem else Feedback
+                    exchange.answer(200, NDJSON.encode(), await answer_lines(exchange.take_body(), self.bridge.ask, reads))
 
         self._run(exchange, answer())
 

@@ -1,13 +1,14 @@
-"""Many ratings in one request: one JSON document a line in, one status line each out."""
+"""Many ratings, or items, in one request: one JSON document a line in, one status line each out."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 
-from albatross.service.api.answers import Accepted, BatchAccepted, LineAnswer, Refusal
+from albatross.service.api.answers import Accepted, ItemAccepted, LineAnswer, Refusal
 from albatross.service.api.errors import NotJson, Refused, TooLarge
-from albatross.service.api.requests import Feedback, FeedbackBatch
+from albatross.service.api.requests import Feedback, FeedbackBatch, Request, UpsertItem, UpsertItems
 from albatross.service.api.values import MOST_EVENTS
 from albatross.service.http.problems import LONGEST_DETAIL, of_error
 from albatross.service.http.strict_json import read_as, shorten
@@ -17,17 +18,21 @@ SLICE = 100
 SLICE_BYTES = 2**16
 """Bytes of these lines, but for one that is longer."""
 
-Ask = Callable[[FeedbackBatch], Awaitable[BatchAccepted]]
+Line = Feedback | UpsertItem
+Done = Accepted | ItemAccepted | Refusal
+Ask = Callable[[Any], Awaitable[Any]]
+TOGETHER: dict[type[Line], Callable[[Any], Request[Any]]] = {Feedback: FeedbackBatch, UpsertItem: UpsertItems}
+"""How lines of a kind are asked of the engine, all at once."""
 
 
-async def answer_lines(body: bytes, ask: Ask) -> bytes:
+async def answer_lines(body: bytes, ask: Ask, reads: type[Line] = Feedback) -> bytes:
     """A status line for each line of a body, in order.
 
     Where a whole slice is refused, its lines say so; what stood before it has its answers already.
     """
     answer = bytearray()
     for start, lines in _slices(split_lines(body)):
-        answer += _written(start, await _results([read_line(line) for line in lines], ask))
+        answer += _written(start, await _results([read_line(line, reads) for line in lines], ask, TOGETHER[reads]))
         await asyncio.sleep(0)  # where all lines are refused, nobody was asked, and others would wait for the whole batch
     return bytes(answer)
 
@@ -50,21 +55,21 @@ def split_lines(body: bytes) -> list[bytes]:
     return lines
 
 
-def read_line(line: bytes) -> Feedback | Refusal:
-    """A line as a rating, or why it is none. Whatever is wrong with it, the other lines have nothing to do with it."""
+def read_line(line: bytes, reads: type[Line] = Feedback) -> Line | Refusal:
+    """A line as a rating or an item, or why it is none. Whatever is wrong with it, the other lines have nothing to do with it."""
     try:
-        return read_as(line, Feedback)
+        return read_as(line, reads)
     except Exception as error:
         return _refusal(error)
 
 
-async def _results(lines: Sequence[Feedback | Refusal], ask: Ask) -> list[Accepted | Refusal]:
-    events = [line for line in lines if isinstance(line, Feedback)]
-    answers: Iterator[Accepted | Refusal]
+async def _results(lines: Sequence[Line | Refusal], ask: Ask, together: Callable[[Any], Request[Any]]) -> list[Done]:
+    asked = [line for line in lines if not isinstance(line, Refusal)]
+    answers: Iterator[Done]
     try:
-        answers = iter((await ask(FeedbackBatch(events))).answers if events else [])
+        answers = iter((await ask(together(asked))).answers if asked else [])
     except Refused as error:
-        answers = iter([_refusal(error)] * len(events))
+        answers = iter([_refusal(error)] * len(asked))
     return [line if isinstance(line, Refusal) else next(answers) for line in lines]
 
 
@@ -83,11 +88,13 @@ def _refusal(error: Exception) -> Refusal:
     return Refusal(said.status, said.code, said.detail)
 
 
-def _written(start: int, results: Iterable[Accepted | Refusal]) -> bytes:
+def _written(start: int, results: Iterable[Done]) -> bytes:
     return b"".join(msgspec.json.encode(_line(number, result)) + b"\n" for number, result in enumerate(results, start + 1))
 
 
-def _line(number: int, result: Accepted | Refusal) -> LineAnswer:
+def _line(number: int, result: Done) -> LineAnswer:
     if isinstance(result, Refusal):
         return LineAnswer(number, result.status, code=result.code, detail=shorten(result.detail, LONGEST_DETAIL))
+    if isinstance(result, ItemAccepted):
+        return LineAnswer(number, 200, result.seq, model_seq=result.model_seq, created=result.created)
     return LineAnswer(number, 200, result.seq, result.applied, result.duplicate, result.model_seq)

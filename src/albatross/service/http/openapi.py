@@ -7,8 +7,9 @@ import msgspec
 
 from albatross.core.version import VERSION
 from albatross.service.api.answers import Problem
-from albatross.service.api.requests import Feedback, Suppose
+from albatross.service.api.requests import Feedback, SetRewards, Suppose
 from albatross.service.api.routes import EVENTS, JSON, ROUTES, TEXT, Route, example_of
+from albatross.service.api.rules import Where, schema_of_where
 from albatross.service.http.problems import MEANINGS, MEDIA_TYPE, problem
 
 TEMPLATE = "#/components/schemas/{name}"
@@ -28,6 +29,8 @@ def describe(scale: tuple[float, float], key_needed: bool) -> dict[str, Any]:
     schemas, components = msgspec.json.schema_components([*dict.fromkeys(kinds), Problem], ref_template=TEMPLATE)
     references = dict(zip([*dict.fromkeys(kinds), Problem], schemas, strict=True))
     _refine_feedback(components[Feedback.__name__], scale)
+    components[Where.__name__] = schema_of_where(TEMPLATE.format(name=Where.__name__))
+    _refine_rewards(components[SetRewards.__name__], scale)
     components[Suppose.__name__]["properties"]["rating"] |= {"minimum": scale[0], "maximum": scale[1]}
     return {
         "openapi": "3.1.0",
@@ -38,14 +41,19 @@ def describe(scale: tuple[float, float], key_needed: bool) -> dict[str, Any]:
 
 
 def _refine_feedback(schema: dict[str, Any], scale: tuple[float, float]) -> None:
-    """What the type cannot say: the scale of this folder, and that a rating is of a decision or of a user and an item."""
+    """What the type cannot say: the scale of this folder; a rating or an event; of a decision or of a user and an item."""
     low, high = scale
     schema["properties"]["rating"] |= {"minimum": low, "maximum": high}
-    text = {"not": {"type": "null"}}
+    some, none = {"not": {"type": "null"}}, {"type": "null"}
     schema["anyOf"] = [
-        {"required": ["decision_id"], "properties": {"decision_id": text}},
-        {"required": ["user", "item"], "properties": {"user": text, "item": text}},
+        {"required": [*whom, told], "properties": {**dict.fromkeys(whom, some), told: some, untold: none}}
+        for whom in (["decision_id"], ["user", "item"])
+        for told, untold in (("rating", "event"), ("event", "rating"))
     ]
+
+
+def _refine_rewards(schema: dict[str, Any], scale: tuple[float, float]) -> None:
+    schema["properties"]["events"]["additionalProperties"] |= {"minimum": scale[0], "maximum": scale[1]}
 
 
 def _operation(route: Route, references: dict[Any, dict[str, Any]], key_needed: bool) -> dict[str, Any]:

@@ -8,11 +8,13 @@ the time grows with the length of a document and with nothing else.
 import json
 import math
 import re
-from typing import Any, NoReturn, TypeVar, get_args
+from typing import Annotated, Any, NoReturn, TypeVar, get_args
 
 import msgspec
+from msgspec import Meta, Struct
 
 from albatross.service.api.errors import BadValue, NotJson, Refused
+from albatross.service.api.rules import By, Fresh, Quota, Where
 from albatross.service.api.values import LONGEST_ID, Seen
 
 T = TypeVar("T")
@@ -25,8 +27,32 @@ LARGE = 2**14
 MOST_EXACT = 2.0**53
 """Up to here, a number with a point is exactly one whole number."""
 
-_SHAPE = msgspec.json.Decoder(dict[str, str | float | bool | list[str] | None])
+MOST_INSIDE = 100
+"""Members of an object or a list inside a request, but for a list of ids, at most."""
+
+
+class _Condition(Struct, forbid_unknown_fields=True, rename={"is_": "is", "from_": "from"}):
+    all: Annotated[list["_Condition"], Meta(max_length=MOST_INSIDE)] | None = None
+    any: Annotated[list["_Condition"], Meta(max_length=MOST_INSIDE)] | None = None
+    none: Annotated[list["_Condition"], Meta(max_length=MOST_INSIDE)] | None = None
+    attribute: str | None = None
+    is_: str | Annotated[list[str], Meta(max_length=MOST_INSIDE)] | None = None
+    from_: float | None = None
+    to: float | None = None
+
+
+class _Quota(Struct, forbid_unknown_fields=True):
+    attribute: str
+    most: float
+
+
+_Inside = str | float | bool | Annotated[list[str | _Condition], Meta(max_length=MOST_INSIDE)] | None
+_SHAPE = msgspec.json.Decoder(
+    dict[str, str | float | bool | list[str | _Quota] | Annotated[dict[str, _Inside], Meta(max_length=MOST_INSIDE)] | None]
+)
 """What all requests are, but for names and bounds."""
+_PARTS: dict[str, type[Struct]] = {"where": Where, "quotas": Quota, "fresh": Fresh}
+"""Parts of requests that are objects with fields of their own."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PLACE = re.compile(r" - at `\$\.?(.*?)`$")
 
@@ -76,7 +102,7 @@ def read_as(body: bytes, kind: type[T]) -> T:
             _check_shape(body)
         return msgspec.convert(parse(body), kind)
     except msgspec.ValidationError as error:
-        raise BadValue(_plain(str(error))) from None
+        raise BadValue(_plain(str(error), kind)) from None
     except RecursionError:
         raise NotJson("the document is nested too deep") from None
 
@@ -104,7 +130,7 @@ def shorten(text: str, most: int = LONGEST_ECHO) -> str:
     return text if len(text) <= most else text[:most] + "…"
 
 
-def _plain(message: str) -> str:
+def _plain(message: str, kind: Any = None) -> str:
     """What msgspec says, as a sentence that names the field and what is accepted.
 
     >>> _plain("Expected `int`, got `str` - at `$.n`")
@@ -117,9 +143,11 @@ def _plain(message: str) -> str:
         text = f"accepted: text of 1 to {LONGEST_ID} characters without control characters"
     elif text.startswith("Object contains unknown field"):
         # The name is the client's, and may be of any length.
-        text = f"the field {shorten(text.partition('`')[2].rpartition('`')[0])!r} is unknown"
+        known = _PARTS.get(re.split(r"\W", field)[0], kind)
+        fields = f"; accepted: {', '.join(known.__struct_encode_fields__)}" if hasattr(known, "__struct_encode_fields__") else ""
+        text = f"the field {shorten(text.partition('`')[2].rpartition('`')[0])!r} is unknown{fields}"
     elif text.startswith("Invalid enum value"):
-        text = f"accepted: {', '.join(get_args(Seen))}"  # the only field with a list of values
+        text = f"accepted: {', '.join(get_args(By if field == 'by' else Seen))}"  # the only fields with a list of values
     else:
         text = shorten(text.replace("`", ""), 2 * LONGEST_ECHO)
         text = text[:1].lower() + text[1:]

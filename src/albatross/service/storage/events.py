@@ -5,10 +5,10 @@ logs read as before. Anything else is a new format, with a function in `storage.
 """
 
 import hashlib
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 FORMAT = 2
 """Version of the log's content."""
@@ -44,6 +44,8 @@ class Genesis(Struct, frozen=True, array_like=True, tag="genesis"):
     """Events up to this one were taken over from a log under another policy."""
     outside: Outside | None = None
     """None: a policy of albatross."""
+    events: dict[str, float] = {}
+    """What events with names are worth, until it is changed."""
 
 
 class Item(Struct, frozen=True, array_like=True, tag="item"):
@@ -58,6 +60,29 @@ class Retire(Struct, frozen=True, array_like=True, tag="retire"):
     item: str
 
 
+Attribute = str | list[str] | float
+"""A label, labels, or a number."""
+
+
+class Description(Struct, frozen=True, omit_defaults=True):
+    """What was said of an item; what was not said is not there, and stays as it was."""
+
+    attributes: dict[str, Attribute] | UnsetType = UNSET
+    """All of them: these take the place of those before."""
+    available_from: float | UnsetType | None = UNSET
+    available_until: float | UnsetType | None = UNSET
+    """Seconds since 1970; none: always."""
+    in_stock: bool | UnsetType = UNSET
+
+
+class Described(Struct, frozen=True, array_like=True, tag="description"):
+    """An item is described anew, or otherwise."""
+
+    at: float
+    item: str
+    said: Description
+
+
 class Placed(Struct, frozen=True, array_like=True):
     """One item of a decision."""
 
@@ -66,6 +91,14 @@ class Placed(Struct, frozen=True, array_like=True):
     mean: float
     propensity: float | None
     explored: bool
+
+
+class Part(Struct, frozen=True):
+    """A rating of the user's own, and what it adds to a mean."""
+
+    item: str
+    rating: float | None
+    part: float
 
 
 class ReasonForItem(Struct, frozen=True):
@@ -78,6 +111,11 @@ class ReasonForItem(Struct, frozen=True):
     explored: bool
     width: float | None = None
     width_after: float | None = None
+    base: float | None = None
+    parts: list[Part] = []
+    others: float = 0.0
+    """Base + parts + others = mean, where the policy takes its mean apart."""
+    why: list[str] = []
 
 
 class Region(Struct, frozen=True):
@@ -98,6 +136,18 @@ class Reasons(Struct, frozen=True):
     """The items with the next best scores, by the model of the decision."""
 
 
+class Rules(Struct, frozen=True, array_like=True):
+    """What a decision had to observe."""
+
+    where: dict[str, Any] | None
+    """The condition on items, as it was asked."""
+    quotas: list[tuple[str, int]]
+    """Attribute, and how many items may share a label of it."""
+    fresh: tuple[float, int] | None
+    """The share of new items, and how often an item may have been shown and still be new."""
+    by: Literal["policy", "popular", "new"]
+
+
 class Decided(Struct, frozen=True, array_like=True, tag="decision"):
     at: float
     user: str
@@ -112,6 +162,7 @@ class Decided(Struct, frozen=True, array_like=True, tag="decision"):
     reasons: Reasons | None
     incarnation: str = ""
     """A random name of the engine's life, part of the decision's id: two copies of a folder never give the same id."""
+    rules: Rules | None = None
 
 
 class Rated(Struct, frozen=True, array_like=True, tag="feedback", gc=False):
@@ -126,6 +177,38 @@ class Rated(Struct, frozen=True, array_like=True, tag="feedback", gc=False):
     """What the decision said of the item, where there was one."""
     again: bool = False
     """Whether the item of the decision had been rated before, which old logs allowed."""
+
+
+class Reacted(Struct, frozen=True, array_like=True, tag="reaction", gc=False):
+    """What somebody did with an item: an event with a name, worth a reward. Of the same item of a decision, the last one counts."""
+
+    at: float
+    event_id: str
+    """Empty where nobody sent it: silence."""
+    user: str
+    item: str
+    event: str
+    """Empty where it is a rating that takes the place of silence."""
+    rating: float
+    """What the name was worth then."""
+    decision: int | None
+    mean: float | None
+    score: float | None
+    number: int = 0
+    """How many answers of the same item of the decision came before."""
+    replaces: int | None = None
+    """The last of them, whose rating is taken back …"""
+    before: float | None = None
+    """… and how much that was."""
+
+
+class Rewards(Struct, frozen=True, array_like=True, tag="rewards"):
+    """From here on, these are the names of events, and what they are worth."""
+
+    at: float
+    number: int
+    """The first change is 1."""
+    events: dict[str, float]
 
 
 class Forget(Struct, frozen=True, array_like=True, tag="forget"):
@@ -146,11 +229,15 @@ class Adopt(Struct, frozen=True, array_like=True, tag="adopt"):
     kernel: str
 
 
-Event = Genesis | Item | Retire | Decided | Rated | Forget | Adopt
+Event = Genesis | Item | Retire | Decided | Rated | Forget | Adopt | Reacted | Rewards | Described
 
 encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder(Event).decode
 decode_all = msgspec.json.Decoder(list[Event]).decode
+
+
+SILENCE = "silence"
+"""The name of the event that nobody did anything, where it has no id."""
 
 
 def event_handle(event_id: str) -> bytes:
@@ -167,6 +254,16 @@ def answer_handle(decision: int, item: str) -> bytes:
     return hashlib.blake2b(b"answer %d " % decision + item.encode(), digest_size=16).digest()
 
 
+def reaction_handle(decision: int, item: str, number: int) -> bytes:
+    """What is taken when the answer to an item of a decision is replaced for the first, second, … time."""
+    return hashlib.blake2b(b"answer %d.%d " % (decision, number) + item.encode(), digest_size=16).digest()
+
+
+def rewards_handle(number: int) -> bytes:
+    """What the changes of rewards are found by, one after the other."""
+    return hashlib.blake2b(b"rewards %d" % number, digest_size=16).digest()
+
+
 def adoption_handle(number: int) -> bytes:
     """What the changes of a policy's sources are found by, one after the other."""
     return hashlib.blake2b(b"adoption %d" % number, digest_size=16).digest()
@@ -179,8 +276,17 @@ def handles_of(event: Event) -> list[bytes]:
         return [own] if event.decision is None or event.again else [own, answer_handle(event.decision, event.item)]
     if type(event) is Decided and event.request_id is not None:
         return [request_handle(event.request_id)]
+    if type(event) is Reacted:
+        found = [event_handle(event.event_id)] if event.event_id else []
+        if event.decision is not None and event.number:
+            found.append(reaction_handle(event.decision, event.item, event.number))
+        elif event.decision is not None:
+            found.append(answer_handle(event.decision, event.item))
+        return found
     if type(event) is Adopt:
         return [adoption_handle(event.number)]
+    if type(event) is Rewards:
+        return [rewards_handle(event.number)]
     return []
 
 
@@ -189,6 +295,16 @@ class RatingContent(Struct, frozen=True):
 
     event_id: str
     rating: float
+    decision_id: str | None
+    user: str | None
+    item: str | None
+
+
+class ReactionContent(Struct, frozen=True):
+    """What two deliveries of the same event with a name must have in common."""
+
+    event_id: str
+    event: str
     decision_id: str | None
     user: str | None
     item: str | None
@@ -206,5 +322,12 @@ class QuestionContent(Struct, frozen=True):
     request_id: str
 
 
-def content_of(content: RatingContent | QuestionContent) -> bytes:
+class RuledContent(Struct, frozen=True):
+    """The same where there are rules."""
+
+    question: QuestionContent
+    rules: Rules
+
+
+def content_of(content: RatingContent | ReactionContent | QuestionContent | RuledContent) -> bytes:
     return hashlib.blake2b(encode(content), digest_size=16).digest()

@@ -15,6 +15,7 @@ from albatross.kernels.compiling import cache_root, source_fingerprint
 from albatross.service.engine.options import policy_of
 from albatross.service.engine.snapshots import load
 from albatross.service.storage.home import Home
+from albatross.service.storage.numbering import rewards_now
 from albatross.service.storage.reading import check_log, read_genesis
 from albatross.service.storage.snapshots import manifests
 
@@ -73,6 +74,9 @@ def _log(home: Home, found: Examination) -> None:
         genesis = read_genesis(log, str(home))
         low, high = genesis.scale
         found.facts.append(f"{home}: policy {genesis.policy}, scale {low:g} to {high:g}, {log.head.seq:,} events")
+        rewards = rewards_now(log, genesis)[1]
+        if rewards:
+            found.facts.append(f"{home}: events " + ", ".join(f"{name} = {reward:g}" for name, reward in rewards.items()))
         check_log(log)
         found.facts.append(f"{home}: every event, every handle, the chain and the mark are sound")
         if source_fingerprint(type(policy_of(genesis))) != genesis.kernel:

@@ -9,12 +9,23 @@ import msgspec
 
 from albatross.core.errors import InvalidInput
 from albatross.core.files import whole_file
-from albatross.service.storage.events import Adopt, Decided, Event, Forget, Genesis, Item, Rated, Retire
+from albatross.service.storage.events import Adopt, Decided, Described, Event, Forget, Genesis, Item, Rated, Reacted, Retire, Rewards
 from albatross.service.storage.reading import Progress, nothing, read_events
 from albatross.service.storage.store import ReadableLog
 
-KINDS = {Genesis: "genesis", Item: "item", Retire: "retire", Decided: "decision", Rated: "feedback", Forget: "forget", Adopt: "adopt"}
-INTERNAL = ("reasons", "incarnation", "again", "outside", "number")
+KINDS = {
+    Genesis: "genesis",
+    Item: "item",
+    Retire: "retire",
+    Decided: "decision",
+    Rated: "feedback",
+    Reacted: "feedback",
+    Rewards: "rewards",
+    Described: "description",
+    Forget: "forget",
+    Adopt: "adopt",
+}
+INTERNAL = ("reasons", "incarnation", "again", "outside", "number", "before")
 """Fields that mean nothing to another program."""
 
 
@@ -46,8 +57,13 @@ def as_object(seq: int, event: Event) -> dict[str, Any]:
     named = {name: msgspec.to_builtins(getattr(event, name)) for name in event.__struct_fields__ if name not in INTERNAL}
     if isinstance(event, Decided):
         named["items"] = [{name: getattr(placed, name) for name in placed.__struct_fields__} for placed in event.items]
+        named["rules"] = None if event.rules is None else msgspec.json.encode(event.rules).decode()
     if isinstance(event, Genesis | Adopt):
         named["parameters"] = json.dumps(event.parameters)
+    if isinstance(event, Described):
+        named["said"] = msgspec.json.encode(event.said).decode()
+    if isinstance(event, Genesis | Rewards):
+        named["events"] = json.dumps(event.events)
     return {"seq": seq, "kind": KINDS[type(event)], **named}
 
 
@@ -59,6 +75,8 @@ COLUMNS = {
     "item": "VARCHAR",
     "rating": "DOUBLE",
     "event_id": "VARCHAR",
+    "event": "VARCHAR",
+    "replaces": "BIGINT",
     "decision": "BIGINT",
     "mean": "DOUBLE",
     "score": "DOUBLE",

@@ -1,0 +1,78 @@
+"""What holds for a policy that can take a rating back and learn another in its place. A policy that cannot passes."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from albatross.checks.contract import STEPS, _agent
+from albatross.core.agent import Agent
+from albatross.core.policy import Policy
+from albatross.core.state import flatten
+from albatross.core.streams import stream
+from albatross.kernels.counting import Tally
+from albatross.kernels.operations import offers, replace
+from albatross.kernels.pairs import Pairs
+
+EXACT = 1e-9
+"""How far a sum may be off for the rounding of the order of its terms, beside its size."""
+REPLACED = (0, 7, STEPS - 1)
+"""Ratings that are replaced: the first, one of those between, the last."""
+
+
+def _life(policy: Policy, rewards: NDArray[np.float64]) -> tuple[Agent, NDArray[np.int64], NDArray[np.int64]]:
+    """An agent that was told these ratings, of pairs that do not depend on what it would have chosen; some come twice."""
+    agent, random = _agent(policy), stream(4, "check")
+    users, items = random.integers(0, agent.n_users // 2, rewards.size), random.integers(0, agent.n_items // 2, rewards.size)
+    users[8], items[8] = users[7], items[7]
+    agent.replay(users, items, rewards)
+    return agent, users, items
+
+
+def _statistics(policy: Policy, state: Any) -> Iterator[tuple[str, NDArray[Any]]]:
+    """What is kept of the ratings themselves: pairs, tallies, and what the policy names."""
+    for name, part in zip(state._fields, state, strict=True):
+        if isinstance(part, Pairs | Tally):
+            yield from flatten(part, f"{name}.")
+        elif isinstance(part, tuple):
+            yield from _statistics(policy, part)
+    for name in policy.statistics:
+        array, _, field = name.partition(".")
+        found = getattr(state, array)
+        for each in [field] if field else found.dtype.names or [None]:
+            yield f"{array}.{each}" if each else array, found[each] if each else found
+
+
+def replaces_as_if_only_the_last_had_come(policy: Policy) -> None:
+    """After a rating is replaced, pairs, counts and sums are those of a life in which only the last one came."""
+    last = stream(5, "check").integers(1, 6, STEPS).astype(np.float64)
+    first = last.copy()
+    first[list(REPLACED)] = 6.0 - first[list(REPLACED)] + 0.5
+    if not offers(_agent(policy).state, replace):
+        return
+    agent, users, items = _life(policy, first)
+    for step in REPLACED:
+        agent.replace(int(users[step]), int(items[step]), float(first[step]), float(last[step]))
+    expected, _, _ = _life(policy, last)
+    compared = 0
+    for (name, found), (_, wanted) in zip(_statistics(policy, agent.state), _statistics(policy, expected.state), strict=True):
+        compared += 1
+        assert np.allclose(found, wanted, rtol=EXACT, atol=EXACT), f"{name} is not what it would be if only the last rating had come"
+    assert compared, "nothing is known to be kept of the ratings: the class declares `statistics`, names of counts and sums in its state"
+
+
+def replaces_for_the_next_decision(policy: Policy) -> None:
+    """The better the rating that takes the place of another, the more is expected of the item, at once."""
+    rewards = np.full(STEPS, 3.0)
+    rewards[::2] = 2.0
+    means = []
+    if not offers(_agent(policy).state, replace):
+        return
+    for after in (1.0, 5.0):
+        agent, users, items = _life(policy, rewards)
+        user, item = int(users[STEPS - 1]), int(items[STEPS - 1])
+        agent.select(user)  # what it has worked out for the user must not be used again
+        agent.replace(user, item, float(rewards[STEPS - 1]), after)
+        means.append(agent.select(user, [item]).mean)
+    assert means[0] < means[1], f"replaced by 1, {means[0]} is expected of the item; replaced by 5, {means[1]}"

@@ -1,0 +1,96 @@
+"""One rating of a pair taken back and another put in its place: sums change as if only the other had come.
+
+What was fitted to the rating in between stays as it was, but for the pair's own user and item, which are fitted anew.
+"""
+
+from typing import Any
+
+from albatross.kernels.alternating import RESCUE_INTERVAL, Ellipsoid, rebuild_items, refit_item
+from albatross.kernels.catalogue import note_again
+from albatross.kernels.compiling import kernel
+from albatross.kernels.counting import Tally
+from albatross.kernels.mean_field import Room, pair_weight, refit_user
+from albatross.kernels.mean_field import refit_item as fit_item
+from albatross.kernels.moments import row_start
+from albatross.kernels.pairs import NOTHING, Pairs, find_pair
+from albatross.kernels.population import guess_population
+
+ONE_RATING = 1.0 + 1e-9
+"""What the ratings of an item weigh together where there is only one, and rounding."""
+
+
+@kernel
+def exchanged(total: float, count: int, before: float, after: float) -> float:
+    """A sum of so many values in which one is replaced; of a single one, exactly the other."""
+    return after if count == 1 else total + (after - before)
+
+
+@kernel
+def exchanged_squares(squares: float, mean: float, count: int, before: float, after: float) -> float:
+    """The summed squared distances from the mean of so many values, of which one is replaced: S + (y' − y)(y' − m' + y − m)."""
+    if count == 1:
+        return 0.0
+    changed = mean + (after - before) / count
+    return max(squares + (after - before) * ((after - changed) + (before - mean)), 0.0)
+
+
+@kernel
+def exchange_pair(pairs: Pairs, user: int, item: int, before: float, after: float) -> int:
+    """Replace one rating of a pair; returns its entry, or `NOTHING` where there is none."""
+    entry = find_pair(pairs, user, item)
+    if entry != NOTHING:
+        pairs.totals[entry] = exchanged(pairs.totals[entry], pairs.plays[entry], before, after)
+    return entry
+
+
+@kernel
+def recount(tally: Tally, item: int, before: float, after: float) -> None:
+    """Replace one rating of an item."""
+    tally.totals[item] = exchanged(tally.totals[item], tally.plays[item], before, after)
+    tally.overall[1] = exchanged_squares(tally.overall[1], tally.overall[0], tally.ratings[0], before, after)
+    tally.overall[0] += (after - before) / tally.ratings[0]
+
+
+@kernel
+def exchange_alternating(state: Any, settings: Any, scratch: Ellipsoid, user: int, item: int, before: float, after: float) -> None:
+    """In Alternating Linear Bandits: the pair and the sums of the item change, and the item is refitted to the user's present vector."""
+    if exchange_pair(state.pairs, user, item, before, after) == NOTHING:
+        return
+    vector = state.user_factors[user]
+    for a in range(vector.size):
+        state.item_moments[item, a] += (after - before) * vector[a]
+    if not refit_item(state, settings, scratch, item) and state.updates[0] - state.updates[1] >= RESCUE_INTERVAL:
+        rebuild_items(state)
+        refit_item(state, settings, scratch, item)
+    note_again(scratch.catalogue, state.item_factors, state.updates[0], item)
+    scratch.current[0] = -1  # no rating was added, and yet the user is to be placed anew
+
+
+@kernel
+def exchange_mean_field(state: Any, room: Room, user: int, item: int, before: float, after: float) -> None:
+    """In a mean-field factorization: sums over all ratings, over the pair's and over the item's change; user and item are refitted."""
+    figures, counts, pairs = state.figures[0], state.counts[0], state.pairs
+    entry = find_pair(pairs, user, item)
+    if entry == NOTHING:
+        return
+    alike = figures.squares == 0.0
+    figures.squares = exchanged_squares(figures.squares, figures.average, counts.ratings, before, after)
+    figures.average += (after - before) / counts.ratings
+    figures.largest = max(figures.largest, after)
+    if alike:  # only now ratings differ, and tell something of the scale
+        guess_population(state)
+    plays, total = pairs.plays[entry], pairs.totals[entry]
+    pairs.totals[entry] = exchanged(total, plays, before, after)
+    if plays > 1:
+        mean, changed = total / plays, pairs.totals[entry] / plays
+        figures.within = max(figures.within + (after - before) * ((after - changed) + (before - mean)), 0.0)
+    weights = row_start(state.item_variance.size) - 1
+    if plays == 1 and state.item_sums[item, weights] <= ONE_RATING:
+        figures.surprise += after - before  # it was the first rating of the item, and nobody has rated it since
+    moments, rights = state.user_moments[user], state.item_rights[item]
+    value = pair_weight(figures.share, plays) * (after - before) / plays
+    one = row_start(rights.size - 1)
+    for a in range(rights.size):
+        rights[a] += value * moments[one + a]
+    refit_user(state, room, user)
+    fit_item(state, room, item)

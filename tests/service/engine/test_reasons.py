@@ -1,0 +1,87 @@
+"""Reasons that people read: exact contributions, and words that follow from them."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from albatross import Recommender
+from albatross.policies.alb import ALB
+from albatross.policies.item_mean import ItemMean
+from albatross.policies.mean_field import MeanField
+from albatross.service.api.answers import ItemExplanation
+from albatross.service.engine import reasoning
+
+
+def two_tastes(folder: Path, policy: Any, **options: Any) -> Recommender:
+    """Half of the users like even items, half odd ones. Nobody knows `stranger`, everybody likes `favourite`."""
+    shop = Recommender(folder, scale=(1, 5), policy=policy, floor=0.0, **options)
+    for round_ in range(2):
+        for user in range(8):
+            for item in range(6):
+                if (user, item) not in ((0, 4), (0, 5)):
+                    shop.rate_item(f"u{user}", f"i{item}", 5 if (user + item) % 2 == 0 else 1 + round_ * 0.5)
+    return shop
+
+
+def explained(shop: Recommender, user: str, item: str) -> ItemExplanation:
+    explanation = shop.recommend(user, candidates=[item], explain=True).explanation
+    assert explanation is not None
+    return explanation.items[0]
+
+
+@pytest.mark.parametrize("policy", [ALB(rank=2, ridge=0.1), MeanField(rank=2)], ids=["alb", "mean-field"])
+def test_contributions_sum_to_the_mean(policy: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with two_tastes(tmp_path / "shop", policy) as shop:
+        agent = shop.engine._model.agent
+        for most in (12, 2):
+            monkeypatch.setattr(reasoning, "MOST_PARTS", most)
+            for item in ("i4", "i5", "i0"):
+                told = explained(shop, "u0", item)
+                assert told.base is not None
+                assert len(told.parts) == min(most, 4)
+                assert told.base + sum(part.part for part in told.parts) + told.others == pytest.approx(told.mean, abs=1e-9)
+        # Without any rating of their own, a stranger's mean is the base: of ALB zero, of mean-field what is thought of the item.
+        told = explained(shop, "u0", "i4")
+        stranger = agent.select(agent.n_users - 1, [4]).mean
+        assert told.base == pytest.approx(stranger, abs=1e-6)
+        assert {part.item: part.rating for part in told.parts}.items() <= {"i0": 5.0, "i1": 1.25, "i2": 5.0, "i3": 1.25}.items()
+
+
+def test_words_follow_from_what_was_liked(tmp_path: Path) -> None:
+    with two_tastes(tmp_path / "shop", MeanField(rank=2)) as shop:
+        liked = explained(shop, "u0", "i4")
+        assert liked.why[0].startswith("because you liked i"), liked
+        assert {name for name in ("i0", "i2") if name in liked.why[0]} == {"i0", "i2"}
+        assert explained(shop, "u0", "brand new").why == ["new, so we try it"]
+        stranger = explained(shop, "nobody", "i4")
+        assert (stranger.base, stranger.parts) == (None, [])
+        for user in range(8):
+            shop.rate_item(f"u{user}", "favourite", 5)
+        assert "popular with everybody" in explained(shop, "somebody else", "favourite").why
+        assert explained(shop, "nobody at all", "i1").why == ["the best guess so far"]
+
+
+def test_an_explanation_is_kept_with_its_decision(tmp_path: Path) -> None:
+    with two_tastes(tmp_path / "shop", ALB(rank=2)) as shop:
+        first = shop.recommend("u1", 2, explain=True, request_id="r")
+    with Recommender(tmp_path / "shop") as shop:
+        assert shop.recommend("u1", 2, explain=True, request_id="r") == first
+
+
+def test_a_policy_that_does_not_take_its_mean_apart_has_words_alone(tmp_path: Path) -> None:
+    with two_tastes(tmp_path / "shop", ItemMean()) as shop:
+        for user in range(4):
+            shop.rate_item(f"u{user}", "favourite", 5)
+        told = explained(shop, "u0", "favourite")
+        assert (told.base, told.parts, told.others) == (None, [], 0.0)
+        assert told.why == ["popular with everybody"]
+
+
+def test_chance_is_said_to_be_chance(tmp_path: Path) -> None:
+    with Recommender(tmp_path / "shop", scale=(1, 5), policy=ALB(rank=2), floor=1.0) as shop:
+        for user in range(5):
+            shop.rate_item(f"u{user}", "tea", 3)
+        assert explained(shop, "ann", "tea").why == ["shown by chance, so that we learn"]
+        assert np.isfinite(explained(shop, "u0", "tea").mean)

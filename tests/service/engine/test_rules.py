@@ -1,0 +1,211 @@
+"""Rules of a recommendation: they are kept, they replay, and propensities stay true."""
+
+import itertools
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from albatross import Recommender
+from albatross.cli import main
+from albatross.policies.alb import ALB
+from albatross.service.api.errors import BadValue, EventReused, NoEligibleCandidate
+from albatross.service.api.requests import Feedback, FeedbackBatch, Recommend, UpsertItem, UpsertItems
+from albatross.service.api.rules import DEEPEST, MOST_CONDITIONS, By, Fresh, Quota, Where
+from albatross.service.engine.descriptions import Descriptions
+from albatross.service.engine.engine import Engine
+from albatross.service.engine.filtering import check_where, mask_of
+from albatross.service.engine.options import Options
+from albatross.service.engine.overlay import Overlay
+from albatross.service.engine.ruling import decide
+from albatross.service.engine.verifying import redecide
+from albatross.service.storage.events import Description
+
+KINDS = ("drinks", "gifts", "books")
+
+
+def stocked(folder: Path, floor: float = 0.2) -> Engine:
+    """Twelve items of three kinds, some rated, some shown."""
+    engine = Engine(folder, Options(scale=(1, 5), policy=ALB(rank=2), floor=floor))
+    engine.wait_ready()
+    items = [UpsertItem(f"i{number}", {"kind": KINDS[number % 3], "price": float(number), "tags": ["x"]}) for number in range(12)]
+    engine.ask(UpsertItems(items))
+    ratings = [Feedback(f"e{number}", 1 + number * 7 % 5, None, f"u{number % 4}", f"i{number % 9}") for number in range(30)]
+    engine.ask(FeedbackBatch(ratings))
+    for number in range(8):
+        engine.ask(Recommend("somebody else", candidates=[f"i{number}"]))
+    return engine
+
+
+def holds(where: Where, attributes: dict[str, Any]) -> bool:
+    """What a condition means, for one item."""
+    if where.attribute is not None:
+        value = attributes.get(where.attribute)
+        if where.is_ is not None:
+            wanted = {where.is_} if isinstance(where.is_, str) else set(where.is_)
+            return not isinstance(value, float) and bool(wanted & ({value} if isinstance(value, str) else set(value or ())))
+        low, high = -np.inf if where.from_ is None else where.from_, np.inf if where.to is None else where.to
+        return isinstance(value, float) and low <= value <= high
+    if where.all is not None:
+        return all(holds(part, attributes) for part in where.all)
+    if where.any is not None:
+        return any(holds(part, attributes) for part in where.any)
+    return not any(holds(part, attributes) for part in where.none or ())
+
+
+def some_condition(random: np.random.Generator, depth: int = 0) -> Where:
+    form = int(random.integers(5 if depth < 3 else 2))
+    if form == 0:
+        labels = random.choice(list("abcd"), int(random.integers(1, 3))).tolist()
+        return Where(attribute=str(random.choice(["p", "q"])), is_=labels if random.random() < 0.5 else labels[0])
+    if form == 1:
+        low, high = (float(random.integers(-3, 4)) if random.random() < 0.7 else None for _ in range(2))
+        return Where(attribute=str(random.choice(["p", "q"])), from_=low, to=high if high is not None or low is not None else 1.0)
+    parts = [some_condition(random, depth + 1) for _ in range(int(random.integers(1, 4)))]
+    return (Where(all=parts), Where(any=parts), Where(none=parts))[form - 2]
+
+
+def test_masks_are_what_the_conditions_say_of_each_item(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever was asked before, whatever has changed since, and however few masks are kept."""
+    monkeypatch.setattr("albatross.service.engine.descriptions.MASK_BYTES", 500)
+    random, described = np.random.default_rng(0), Descriptions()
+    known: list[dict[str, Any]] = []
+    for step in range(600):
+        if step % 3 == 0:
+            number = int(random.integers(len(known) + 1))
+            kinds = (float(random.integers(-3, 4)), str(random.choice(list("abcd"))), random.choice(list("abcd"), 2).tolist())
+            said: dict[str, Any] = {name: kinds[int(random.integers(3))] for name in ("p", "q") if random.random() < 0.8}
+            known[number : number + 1] = [said]
+            described.describe(number, Description(said))
+        where = some_condition(random)
+        check_where(where)
+        assert mask_of(where, described, len(known)).tolist() == [holds(where, attributes) for attributes in known]
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        Where(),
+        Where(attribute="a"),
+        Where(is_="x"),
+        Where(attribute="a", is_="x", to=1.0),
+        Where(attribute="a", is_=[]),
+        Where(all=[]),
+        Where(all=[Where(attribute="a", is_="x")], any=[Where(attribute="a", is_="x")]),
+        Where(attribute="a", to=float("nan")),
+        Where(attribute="a\n", is_="x"),
+        Where(any=[Where(attribute="a", is_="x")] * (MOST_CONDITIONS + 1)),
+    ],
+)
+def test_conditions_of_no_form_are_refused(where: Where) -> None:
+    with pytest.raises(BadValue, match="accepted"):
+        check_where(where)
+
+
+def test_nesting_has_an_end() -> None:
+    where = Where(attribute="a", is_="x")
+    for _ in range(DEEPEST - 1):
+        where = Where(none=[where])
+    check_where(where)
+    with pytest.raises(BadValue, match="deep"):
+        check_where(Where(none=[where]))
+
+
+def test_rules_are_kept(tmp_path: Path) -> None:
+    with stocked(tmp_path / "shop") as engine:
+        cheap = Where(all=[Where(attribute="price", to=8.0), Where(none=[Where(attribute="kind", is_="gifts")])])
+        for number in range(20):
+            slate = engine.ask(Recommend(f"u{number % 5}", 5, where=cheap, quotas=[Quota("kind", 2)])).items
+            kinds = Counter(KINDS[int(item.item[1:]) % 3] for item in slate)
+            assert len(slate) == 4  # two of each kind that is left, and no more
+            assert kinds == {"drinks": 2, "books": 2}
+            assert all(int(item.item[1:]) <= 8 for item in slate)
+        assert len(engine.ask(Recommend("ann", 12, quotas=[Quota("tags", 3), Quota("nothing", 1)])).items) == 3
+        with pytest.raises(NoEligibleCandidate, match="where"):
+            engine.ask(Recommend("ann", where=Where(attribute="price", from_=100.0)))
+        assert engine.ask(Recommend("ann", where=Where(attribute="price", from_=8.0), exclude=["i8", "i9", "i10"])).item == "i11"
+
+
+def test_popular_and_new_are_rankings_of_their_own(tmp_path: Path) -> None:
+    with stocked(tmp_path / "shop", floor=0.0) as engine:
+        ledger = engine._model.ledger
+        worth = (ledger.item_sums - ledger.item_ratings)[:12]
+        popular = [int(item.item[1:]) for item in engine.ask(Recommend("stranger", 4, by="popular")).items]
+        assert worth[popular].tolist() == sorted(worth, reverse=True)[:4]
+        assert [item.item for item in engine.ask(Recommend("stranger", 3, by="new")).items] == ["i11", "i10", "i9"]
+        drinks = engine.ask(Recommend("stranger", 2, by="new", where=Where(attribute="kind", is_="drinks")))
+        assert [item.item for item in drinks.items] == ["i9", "i6"]
+        assert all(item.propensity == 1.0 for item in drinks.items)
+        answer = engine.ask(Feedback("f", 5, drinks.decision_id, item="i9"))
+        assert answer.applied
+
+
+RULES: list[tuple[str, dict[str, Any]]] = [
+    ("where", {"where": Where(attribute="kind", is_=["drinks", "books"])}),
+    ("quotas", {"quotas": [Quota("kind", 1)]}),
+    ("fresh", {"fresh": Fresh(0.3, 1)}),
+    ("all of it", {"where": Where(attribute="price", to=10.0), "quotas": [Quota("kind", 1)], "fresh": Fresh(0.25, 2)}),
+    ("popular", {"by": "popular", "fresh": Fresh(0.5, 1)}),
+]
+
+
+@pytest.mark.parametrize("rules", [rules for _, rules in RULES], ids=[name for name, _ in RULES])
+def test_propensities_are_frequencies_under_every_rule(rules: dict[str, Any], tmp_path: Path) -> None:
+    """The same decision 6,000 times over: how often a pair comes is the product of the propensities it is told with."""
+    with stocked(tmp_path / "shop", floor=0.4) as engine:
+        view, times, told = Overlay(engine._model), 6_000, {}
+        found: Counter[tuple[str, ...]] = Counter()
+        for seq in range(times):
+            placed = decide(view, Recommend("u1", 2, **rules), 1_000 + seq, 1, 0.0).items
+            pair = tuple(item.item for item in placed)
+            found[pair] += 1
+            assert all(item.propensity is not None for item in placed)
+            told[pair] = float(np.prod([item.propensity or 0.0 for item in placed]))
+    for pair, probability in told.items():
+        spread = np.sqrt(probability * (1 - probability) / times)
+        assert abs(found[pair] / times - probability) < 5 * spread, pair
+    assert 0.97 < sum(told.values()) <= 1.0 + 1e-9  # rare pairs may not have come
+
+
+def test_new_items_get_their_share(tmp_path: Path) -> None:
+    with stocked(tmp_path / "shop", floor=0.0) as engine:
+        view = Overlay(engine._model)
+        shown = [decide(view, Recommend("u1", fresh=Fresh(0.1, 1)), seq, 1, 0.0).items[0] for seq in range(3_000)]
+        new = [item for item in shown if item.explored]
+        assert {item.item for item in new} == {"i8", "i9", "i10", "i11"}  # those that no decision has shown
+        assert abs(len(new) / 3_000 - 0.1) < 0.03
+
+
+def test_decisions_with_rules_replay(tmp_path: Path) -> None:
+    """Also those of one group, in which each sees what the ones before have shown."""
+    with stocked(tmp_path / "shop") as engine:
+        bys: tuple[By, ...] = ("policy", "popular", "new")
+        with engine._changed:
+            futures = [
+                engine.submit(Recommend(f"u{number}", 3, by=by, explain=number % 2 == 0, **rules))
+                for number, ((_, rules), by) in enumerate(itertools.product(RULES[:4], bys))
+            ]
+        assert len({future.result().decision_id for future in futures}) == 12
+    with Engine(tmp_path / "shop") as engine:
+        engine.wait_ready()
+        assert redecide(engine._store, engine.genesis) == (20, [], 0)
+    assert main(["verify", str(tmp_path / "shop"), "--decisions"]) == 0
+
+
+def test_a_request_id_stands_for_its_rules_too(tmp_path: Path) -> None:
+    with Recommender(tmp_path / "shop", scale=(1, 5), policy=ALB(rank=2)) as shop:
+        shop.upsert_item("tea", attributes={"kind": "drinks"})
+        shop.upsert_item("cup", attributes={"kind": "gifts"})
+        asked: dict[str, Any] = {"where": {"attribute": "kind", "is": "gifts"}, "quotas": {"kind": 1}, "request_id": "r"}
+        first = shop.recommend("ann", 2, **asked)
+        assert [item.item for item in first.items] == ["cup"]
+        assert shop.recommend("ann", 2, **asked) == first
+        with pytest.raises(EventReused):
+            shop.recommend("ann", 2, request_id="r")
+        with pytest.raises(BadValue, match="where cannot be read"):
+            shop.recommend("ann", where={"kind": "gifts"})
+        for wrong in ({"fresh": Fresh(0.0)}, {"fresh": Fresh(0.5, 0)}, {"quotas": {"kind": 0}}, {"by": "luck"}):
+            with pytest.raises(BadValue, match="accepted"):
+                shop.recommend("ann", **wrong)

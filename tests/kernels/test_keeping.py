@@ -1,5 +1,9 @@
 """Arguments that are kept for compiled code arrive there as they are, now and after they have changed in place."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,3 +61,14 @@ def test_what_is_kept_lives_as_long_as_it_is_kept() -> None:
     drawing = Kept(Drawing(np.random.default_rng(0)))
     every = [Kept(Parts(np.full(4, float(n)), np.full((4, 2), 2.0, order="F"), 1.0, True)) for n in range(200)]
     assert [program(weighted)(kept, drawing, 0) for kept in every] == [2.0 * n for n in range(200)]
+
+
+def test_what_keeps_arguments_is_compiled_once_per_install(tmp_path: Path) -> None:
+    """Also where there is no state among them: the next process finds it."""
+    script = "from albatross import Agent; from albatross.policies.item_mean import ItemMean; Agent(ItemMean(), 2, 2).select(0)"
+    environment = os.environ | {"ALBATROSS_CACHE": str(tmp_path)}
+    first, second = (
+        subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True).stderr for _ in range(2)
+    )
+    assert "(keep)" in first
+    assert second == ""

@@ -49,6 +49,13 @@ def test_what_it_is_worth_to_try_is_near_the_index_of_gittins(visits: int) -> No
         assert math.sqrt(noise * worth_of(1.0 / (n * noise), visits)) == pytest.approx(index, rel=0.13)
 
 
+def test_noise_shortens_the_time_as_the_policy_says() -> None:
+    """As in the docstring of mean-field: √v q(N v / (v + 0.8 s²)), here with s² = 1."""
+    for variance, visits in ((0.1, 30.0), (2.0, 10.0)):
+        expected = math.sqrt(variance) * worth(visits * variance / (variance + 0.8), 1.0)
+        assert math.sqrt(worth_of(variance, visits)) == pytest.approx(expected, rel=1e-9)
+
+
 def test_limits() -> None:
     assert bonus(1e-4, 5.0) == pytest.approx(1e-2, rel=1e-3)
     assert bonus(1e6, 2.0) == pytest.approx(2.0, rel=1e-3)

@@ -103,5 +103,6 @@ def test_nothing_beyond_the_candidates_is_written() -> None:
 def test_the_best_position() -> None:
     assert best_position(np.array([1.0, 3.0, 2.0]), 3) == 1
     assert best_position(np.array([2.0, 2.0, 2.0]), 3) == 0, "of equals, the first"
+    assert best_position(np.array([1.0, 3.0, 2.0, 3.0]), 4) == 1, "the same where they are better than what was best before"
     assert best_position(np.array([1.0, 2.0, 9.0]), 2) == 1, "only so many are looked at"
     assert best_position(np.array([-np.inf, -5.0]), 2) == 1

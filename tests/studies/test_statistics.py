@@ -85,6 +85,8 @@ def test_the_interquartile_mean_forgets_the_ends() -> None:
     found = interquartile_mean([values], np.random.default_rng(0))
     assert found.mean == 49.5
     assert 35 < found.low < 49.5 < found.high < 65
+    skewed = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 80.0, 90.0, 100.0, 110.0]
+    assert interquartile_mean([skewed], np.random.default_rng(0)).mean == 17.5, "the middle half, no less"
 
 
 def test_the_probability_of_improvement_is_that_of_the_distributions() -> None:

@@ -72,6 +72,15 @@ def test_an_import_that_was_interrupted_is_done_again(
     assert state(parts) == state(whole)
 
 
+def test_a_row_that_stands_twice_counts_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And both are known again when the file is."""
+    file = csv(tmp_path / "ratings.csv", [*ROWS[:5], ROWS[0]])
+    assert imported(tmp_path / "shop", file, "--scale", "1..5") == 0
+    assert "6 ratings are new" in capsys.readouterr().out
+    assert imported(tmp_path / "shop", file) == 0
+    assert "0 ratings are new, 6 were there already" in capsys.readouterr().out
+
+
 def test_bad_rows_are_refused_by_line_and_the_others_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "ratings.csv"
     file.write_text(
@@ -173,13 +182,14 @@ def test_lost_and_foreign_ids_are_found(lively: Path, capsys: pytest.CaptureFixt
         "DELETE FROM handles WHERE seq = 30",
         "UPDATE handles SET handle = x'00' WHERE seq = 30",
         "UPDATE handles SET seq = 2 WHERE seq = 30",
+        "INSERT INTO handles SELECT x'00', seq, content FROM handles WHERE seq = 30",
     ):
         copy = (lively / LOG).read_bytes()
         with sqlite3.connect(lively / LOG) as connection:
             connection.execute(change)
         connection.close()
         assert main(["verify", str(lively)]) == 2, change
-        assert "damaged at event" in capsys.readouterr().err
+        assert "the log is damaged" in capsys.readouterr().err
         (lively / LOG).write_bytes(copy)
     assert main(["verify", str(lively)]) == 0
 

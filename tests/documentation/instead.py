@@ -10,6 +10,7 @@ INSTEAD: list[tuple[str, str | None, str]] = [
     ("albatross cluster ", None, "the same, and Ray; tests/service/cluster/test_cluster.py starts both"),
     ("albatross reproduce", None, "minutes, and half an hour; tests/cli/test_reproduce.py runs it in small"),
     ("albatross study run studies/", None, "minutes to hours; tests/studies/test_library.py reads every file of studies/"),
+    (".venv/bin/python -m benchmarks", None, "minutes, or the result of a study; tests/test_benchmarks.py tests what they compare"),
     ("albatross study compare studies/", None, "needs the result of such a study"),
     ("albatross study figure studies/", None, "the same"),
     ("albatross study run grid.toml --engine ray", None, "starts a cluster; tests/studies/test_ray.py does"),

@@ -14,6 +14,7 @@ from albatross.policies.epsilon_als import EpsilonALS
 from albatross.policies.etc_completion import ETCCompletion
 from albatross.policies.factor_ucb import FactorUCB
 from albatross.policies.icf import ICF
+from albatross.policies.ids import IDS
 from albatross.policies.item_mean import ItemMean
 from albatross.policies.item_ucb import ItemUCB
 from albatross.policies.knn_bandit import KNNBandit
@@ -45,6 +46,7 @@ POLICIES: dict[str, Policy] = {
     "etc-completion": ETCCompletion(rank=3, exploration=600),
     "factor-ucb": FactorUCB(rank=3, user_exploration=1.0, item_exploration=1.0),
     "icf": ICF(rank=3),
+    "ids": IDS(rank=3),
     "item-mean": ItemMean(),
     "item-ucb": ItemUCB(),
     "knn-bandit": KNNBandit(),

@@ -16,7 +16,16 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_not_here_is_listed_without_a_size(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["data", "list"]) == 0
     output = capsys.readouterr().out
-    for name in ("movielens-100k", "movielens-1m", "jester-1", "jester-2", "book-crossing"):
+    for name in (
+        "movielens-100k",
+        "movielens-1m",
+        "movielens-10m",
+        "movielens-25m",
+        "movielens-32m",
+        "jester-1",
+        "jester-2",
+        "book-crossing",
+    ):
         assert name in output
     assert "ml-100k.zip is not here" in output
     assert "movielens-100k: get it with: albatross data fetch movielens-100k" in output

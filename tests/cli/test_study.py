@@ -160,3 +160,50 @@ def test_compare_says_what_it_accepts(
 ) -> None:
     assert main(["study", "compare", str(file), *arguments, "--folder", str(tmp_path / "out")]) == 2
     assert complaint in " ".join(capsys.readouterr().err.split())
+
+
+TUNED = """
+horizon = 60
+seeds = 5
+datasets = [{ name = "uniform", n_users = 5, n_items = 6, label = "five" }, { name = "uniform", n_users = 8, n_items = 6, label = "eight" },
+            { name = "uniform", n_users = 12, n_items = 6, label = "twelve" }]
+tuning = { seeds = [100, 101] }
+
+[[policies]]
+name = "random"
+
+[[policies]]
+name = "item-mean"
+tune = { shrunk = [true, false] }
+"""
+
+
+def test_a_tuned_study_is_run_shown_ranked_and_its_growth_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, out = tmp_path / "tuned.toml", tmp_path / "out"
+    file.write_text(TUNED)
+    assert main(["study", "run", str(file), "--folder", str(out / "tuned"), "--jobs", "1"]) == 0
+    assert "Tuning: 12 trials on seeds of their own." in capsys.readouterr().out
+    assert len((out / "tuned" / JOURNAL).read_bytes().splitlines()) == 12 + 30
+    assert main(["study", "rank", str(file), "--folder", str(out), "--at", "30"]) == 0
+    printed = capsys.readouterr().out
+    assert "Mean rank among 2 policies over 3 data sets" in printed
+    assert "regret at 30" in printed
+    table = tmp_path / "rank.md"
+    assert main(["study", "rank", str(file), "--folder", str(out), "--markdown", str(table)]) == 0
+    assert "### twelve" in table.read_text()
+    capsys.readouterr()
+    figure = tmp_path / "growth.png"
+    assert main(["study", "growth", str(file), "--folder", str(out), "--figure", str(figure)]) == 0
+    printed = capsys.readouterr().out
+    assert "regret grows as a power of users" in printed
+    assert figure.stat().st_size > 1000
+    assert main(["study", "growth", str(file), "--folder", str(out), "--figure", str(tmp_path / "growth.txt")]) == 2
+
+
+def test_what_is_not_tuned_yet_is_left_out_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "tuned.toml"
+    file.write_text(TUNED)
+    assert main(["study", "show", str(file), "--folder", str(tmp_path / "none")]) == 0
+    shown = capsys.readouterr()
+    assert "3 policies are not tuned yet and left out" in shown.err
+    assert "item-mean" not in shown.out

@@ -1,4 +1,4 @@
-"""The two MovieLens archives, tiny and real."""
+"""The MovieLens archives, tiny and real."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 
 from albatross.core.ratings import RatingTable
+from albatross.datasets import DataSet
 from albatross.datasets.movielens_1m import MovieLens1M
+from albatross.datasets.movielens_10m import MovieLens10M
+from albatross.datasets.movielens_25m import MovieLens25M
+from albatross.datasets.movielens_32m import MovieLens32M
 from albatross.datasets.movielens_100k import MovieLens100K
 
 Zipped = Callable[..., Path]
@@ -29,6 +33,53 @@ def loaded(request: pytest.FixtureRequest, zipped: Zipped) -> Callable[..., Rati
         return MovieLens1M().load()
 
     return load
+
+
+def test_10m_has_half_stars(zipped: Zipped) -> None:
+    lines = ["1::122::5::838985046", "1::185::4.5::838983525", "71567::122::0.5::912580553"]
+    movies = "122::Boomerang (1992)::Comedy|Romance"
+    zipped("ml-10m.zip", {"ml-10M100K/movies.dat": movies, "ml-10M100K/ratings.dat": "\n".join(lines) + "\n"})
+    table = MovieLens10M().load()
+    assert (table.users.tolist(), table.items.tolist(), table.ratings.tolist()) == ([0, 0, 1], [0, 1, 0], [5.0, 4.5, 0.5])
+    assert table.describe() == (2, 2, 3, 0.75, (0.5, 5))
+    assert table.source == "movielens-10m"
+
+
+@pytest.mark.parametrize(("size", "dataset"), [("25m", MovieLens25M()), ("32m", MovieLens32M())])
+class TestWithHeader:
+    """The later ones are tables with a header and half stars."""
+
+    HEADER = "userId,movieId,rating,timestamp"
+
+    @pytest.mark.parametrize("newline", ["\n", "\r\n"])
+    def test_rows_below_the_header_are_read(self, zipped: Zipped, size: str, dataset: DataSet, newline: str) -> None:
+        lines = [self.HEADER, "1,296,5.0,1147880044", "1,306,3.5,1147868817", "2,296,0.5,1141415820"]
+        movies = 'movieId,title,genres\n296,"Pulp, Fiction",Crime\n'
+        zipped(f"ml-{size}.zip", {f"ml-{size}/movies.csv": movies, f"ml-{size}/ratings.csv": newline.join(lines) + newline})
+        table = dataset.load()
+        assert (table.users.tolist(), table.items.tolist(), table.ratings.tolist()) == ([0, 0, 1], [0, 1, 0], [5.0, 3.5, 0.5])
+        assert table.user_names.name(1) == "2"
+        assert table.item_names.name(1) == "306"
+        assert table.source == f"movielens-{size}"
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            ("1,296,5.0,1147880044\n", "does not begin with userId"),
+            (f"{HEADER}\n1,296,5.5,1147880044\n", "a rating is 5.5; accepted: ratings from 0.5 to 5"),
+            (f"{HEADER}\n1,296,,1147880044\n", "no rating in line 2"),
+            (f"{HEADER}\n1,296\n", "is damaged"),
+        ],
+    )
+    def test_other_content_is_refused(self, zipped: Zipped, size: str, dataset: DataSet, content: str, message: str) -> None:
+        zipped(f"ml-{size}.zip", {f"ml-{size}/ratings.csv": content})
+        with pytest.raises(ValueError, match=message):
+            dataset.load()
+
+    def test_an_archive_without_ratings_is_refused(self, zipped: Zipped, size: str, dataset: DataSet) -> None:
+        zipped(f"ml-{size}.zip", {f"ml-{size}/movies.csv": "movieId,title,genres\n"})
+        with pytest.raises(ValueError, match=r"zip does not contain ratings\.csv; accepted"):
+            dataset.load()
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])

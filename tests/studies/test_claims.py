@@ -3,7 +3,19 @@
 import numpy as np
 import pytest
 
-from albatross.studies.claims import NDCG_MARGIN, NO_VERDICT, NOT_REPRODUCED, REPRODUCED, UNDECIDED, Evidence, Values, Verdict, judge
+from albatross.studies.claims import (
+    CONTRADICTED,
+    HISTORY,
+    NDCG_MARGIN,
+    NO_VERDICT,
+    NOT_REPRODUCED,
+    REPRODUCED,
+    UNDECIDED,
+    Evidence,
+    Values,
+    Verdict,
+    judge,
+)
 from albatross.studies.paper import RANKS, REAL, RIVALS, SYNTHETIC
 
 SEEDS = np.arange(10.0)
@@ -126,3 +138,10 @@ def test_data_sets_that_were_not_run_are_not_judged() -> None:
     partial = evidence(dict.fromkeys(RIVALS, 1.0))._replace(datasets=["gaussian"])
     assert {verdict.where for verdict in judge(partial)} <= {"gaussian", "all", "gaussian, 25,000 steps"}
     assert len(RANKS) == 3
+
+
+def test_what_the_paper_says_of_others_is_judged_by_references() -> None:
+    (verdict,) = HISTORY
+    assert verdict.word == CONTRADICTED
+    for reference in ("1407.2806", "PMLR 39:315"):
+        assert reference in verdict.measured

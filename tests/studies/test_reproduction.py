@@ -44,6 +44,7 @@ def test_a_full_reproduction_is_tuned_told_resumed_and_reported(
     text = (tmp_path / "report.md").read_text()
     assert "albatross reproduce --full --horizon 100 --seeds 2" in text
     assert "ALB has lower regret than PTS" in text
+    assert "## History" in text
     assert (tmp_path / "figure-1.csv").stat().st_size > 0
 
     journal = (tmp_path / JOURNAL).read_bytes()

@@ -10,9 +10,10 @@ from albatross.policies.alb import ALB
 from albatross.policies.nmf_bandit import NMFBandit
 from albatross.studies.journal import Journal
 from albatross.studies.paper import N_SEEDS, TUNING_SEEDS
-from albatross.studies.plan import Cell, Study
+from albatross.studies.plan import Cell, Choice, Study
+from albatross.studies.runner import finish_tuned
 from albatross.studies.trials import Result
-from albatross.studies.tuning import best_parameters, write_parameters
+from albatross.studies.tuning import best_parameters, settle, write_parameters
 
 WORLD = Uniform(n_users=5, n_items=6)
 
@@ -54,3 +55,28 @@ def test_each_data_set_and_policy_has_its_own_and_reads_back(tmp_path: Path) -> 
 
 def test_no_reported_number_comes_from_a_seed_of_the_tuning() -> None:
     assert not set(TUNING_SEEDS) & set(range(N_SEEDS))
+
+
+CHOICE = Choice(tuple(Cell("films", WORLD, ALB(ridge=ridge)) for ridge in (0.1, 1.0)))
+OPEN = Study("open", 20, (0, 1), None, (), (CHOICE,), tuning_seeds=(7, 8, 9), tuning_horizon=10)
+
+
+def test_a_choice_is_settled_by_the_seeds_of_the_tuning_once_all_are_finished(tmp_path: Path) -> None:
+    journal, trials = Journal(tmp_path), OPEN.tuning().trials()
+    for trial, regret in zip(trials[:-1], (5.0, 5.0, 5.0, 1.0, 1.0), strict=True):
+        journal.add(trial, ended_with(regret))
+    assert settle(OPEN, journal) == OPEN, "one of them is missing"
+    journal.add(trials[-1], ended_with(12.0))
+    assert settle(OPEN, journal).choices == ()
+    assert settle(OPEN, journal).cells == (Cell("films", WORLD, ALB(ridge=1.0)),)
+
+
+def test_a_tuned_study_runs_its_grid_and_then_the_best_of_it(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    settled = finish_tuned(OPEN, journal, jobs=1)
+    assert len(settled.cells) == 1
+    assert len(journal.finished(OPEN.tuning().trials())) == 6
+    assert [trial.seed for trial in journal.finished(settled.trials())] == [0, 1]
+    written = journal.path.read_bytes()
+    assert finish_tuned(OPEN, journal, jobs=1) == settled
+    assert journal.path.read_bytes() == written, "nothing is run twice"

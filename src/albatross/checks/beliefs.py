@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from albatross.checks.contract import _experienced
+from albatross.checks.worlds import experienced
 from albatross.core.agent import Agent
 from albatross.core.beliefs import belief_about, choose_supposing, parts_of_mean, widths_of
 from albatross.core.policy import Policy
@@ -21,7 +21,7 @@ def _supposed(agent: Agent, items: list[int], rewards: list[float]) -> tuple[int
 
 def beliefs_change_nothing(policy: Policy) -> None:
     """Asked for what it believes, a policy learns nothing."""
-    agent = _experienced(policy)
+    agent = experienced(policy)
     before = agent.state_id
     belief_about(agent, USER)
     widths_of(agent, USER, ITEM)
@@ -33,7 +33,7 @@ def beliefs_change_nothing(policy: Policy) -> None:
 
 def beliefs_are_regions(policy: Policy) -> None:
     """The covariance of a belief is symmetric and positive, and its center finite; also for a user never seen."""
-    agent = _experienced(policy)
+    agent = experienced(policy)
     agent.grow(agent.n_users + 1, agent.n_items)
     for user in (USER, agent.n_users - 1):
         belief = belief_about(agent, user)
@@ -46,7 +46,7 @@ def beliefs_are_regions(policy: Policy) -> None:
 
 def widths_shrink(policy: Policy) -> None:
     """One more rating of an item makes its width smaller, and never negative."""
-    agent = _experienced(policy)
+    agent = experienced(policy)
     for item in range(agent.n_items):
         widths = widths_of(agent, USER, item)
         if widths is not None:
@@ -55,7 +55,7 @@ def widths_shrink(policy: Policy) -> None:
 
 def supposes_nothing_as_it_selects(policy: Policy) -> None:
     """Without supposed ratings, `suppose` is `select`."""
-    agent = _experienced(policy)
+    agent = experienced(policy)
     if offers(agent.state, suppose):
         position, scores, means = _supposed(agent, [], [])
         agent.exploring = stream(3, "check")
@@ -67,7 +67,7 @@ def supposes_nothing_as_it_selects(policy: Policy) -> None:
 
 def supposes_what_is_expected(policy: Policy) -> None:
     """A supposed rating exactly as expected moves no mean, whether it is left open or told."""
-    agent = _experienced(policy)
+    agent = experienced(policy)
     if offers(agent.state, suppose):
         _, _, means = _supposed(agent, [], [])
         position, _, open_means = _supposed(agent, [ITEM], [np.nan])
@@ -79,7 +79,7 @@ def supposes_what_is_expected(policy: Policy) -> None:
 
 def supposes_what_is_told(policy: Policy) -> None:
     """The better the supposed rating of an item, the more is expected of it."""
-    agent = _experienced(policy)
+    agent = experienced(policy)
     if offers(agent.state, suppose):
         (low, _, low_means), (high, _, high_means) = (_supposed(agent, [ITEM], [reward]) for reward in (1.0, 5.0))
         if min(low, high) >= 0:

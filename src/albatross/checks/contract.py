@@ -7,38 +7,18 @@ from pathlib import Path
 
 import numpy as np
 
-from albatross.checks.worlds import Checkerboard
+from albatross.checks.worlds import WORLD, Checkerboard, beginner, experienced
 from albatross.core.agent import Agent
 from albatross.core.policy import Policy
 from albatross.core.streams import stream
-from albatross.environments.telling import told
 from albatross.kernels.compiling import program
 from albatross.policies import create
 from albatross.simulation.trial import live, simulate
 
-WORLD = Checkerboard()
-STEPS = 60
-
-
-def _agent(policy: Policy, n_users: int = WORLD.n_users, n_items: int = WORLD.n_items) -> Agent:
-    return Agent(policy, n_users, n_items, seed=7, truth=told(policy, Checkerboard(n_users=n_users, n_items=n_items), seed=7))
-
-
-def _experienced(policy: Policy) -> Agent:
-    """An agent that has shown and learned some, always among a few random candidates."""
-    agent = _agent(policy)
-    random = stream(0, "check")
-    for _ in range(STEPS):
-        user = int(random.integers(agent.n_users))
-        candidates = random.choice(agent.n_items, 4, replace=False)
-        choice = agent.select(user, candidates)
-        agent.update(user, choice.item, float(random.integers(1, 6)))
-    return agent
-
 
 def chooses_only_candidates(policy: Policy) -> None:
     """Whatever is offered, the choice is part of it, and choice and slate agree."""
-    agent = _experienced(policy)
+    agent = experienced(policy)
     random = stream(1, "check")
     for size in range(1, agent.n_items + 1):
         candidates = random.choice(agent.n_items, size, replace=False)
@@ -50,7 +30,7 @@ def chooses_only_candidates(policy: Policy) -> None:
 
 def recommends_the_best_scores(policy: Policy) -> None:
     """A list of n items has the n best scores, in order, each item once."""
-    agent = _experienced(policy)
+    agent = experienced(policy)
     for candidates in (None, [9, 2, 7, 4]):
         n_candidates = agent.n_items if candidates is None else len(candidates)
         for n in (1, 3, n_candidates):
@@ -63,7 +43,7 @@ def recommends_the_best_scores(policy: Policy) -> None:
 
 def select_changes_nothing(policy: Policy) -> None:
     """A recommendation that is never answered leaves no trace in what was learned."""
-    agent = _experienced(policy)
+    agent = experienced(policy)
     state, learning = agent.state_id, agent.learning.bit_generator.state
     for user in range(agent.n_users):
         agent.select(user)
@@ -82,10 +62,10 @@ def same_seed_same_life(policy: Policy) -> None:
 def replay_equals_live(policy: Policy) -> None:
     """What was learned is a fold over the ratings in their order: replaying them gives the same state, bit for bit."""
     lived = simulate(policy, WORLD, horizon=200, seed=7)
-    agent = _agent(policy)
+    agent = beginner(policy)
     agent.replay(lived.users, lived.items, lived.rewards)
     assert agent.state_id == lived.state_id
-    one_by_one = _agent(policy)
+    one_by_one = beginner(policy)
     for user, item, reward in zip(lived.users, lived.items, lived.rewards, strict=True):
         one_by_one.update(int(user), int(item), float(reward))
     assert one_by_one.state_id == lived.state_id
@@ -93,7 +73,7 @@ def replay_equals_live(policy: Policy) -> None:
 
 def snapshot_resumes_exactly(policy: Policy) -> None:
     """An agent read back from disk goes on as the one that was saved."""
-    agent = _experienced(policy)
+    agent = experienced(policy)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "agent.npz"
         agent.save(path)
@@ -109,7 +89,7 @@ def snapshot_resumes_exactly(policy: Policy) -> None:
 
 def growth_keeps_beliefs(policy: Policy) -> None:
     """Room for new users and items changes no score of the old ones, and the new ones can be served."""
-    agent = _experienced(policy)
+    agent = experienced(policy)
     old_users, old_items = range(agent.n_users), list(range(agent.n_items))
 
     def scores() -> list[str]:
@@ -135,7 +115,7 @@ def config_round_trips(policy: Policy) -> None:
 
 def scores_finite(policy: Policy) -> None:
     """Every candidate gets a finite mean and a score that can be compared."""
-    agent = _experienced(policy)
+    agent = experienced(policy)
     for user in range(agent.n_users):
         agent.select(user)
         assert np.isfinite(agent.slate.means).all(), "a mean is not finite"
@@ -144,8 +124,8 @@ def scores_finite(policy: Policy) -> None:
 
 def serves_a_stranger(policy: Policy) -> None:
     """The first user ever, and a user nobody has seen, get an item."""
-    assert 0 <= _agent(policy).select(0).item < WORLD.n_items
-    agent = _agent(policy)
+    assert 0 <= beginner(policy).select(0).item < WORLD.n_items
+    agent = beginner(policy)
     agent.replay([0] * 20, list(range(10)) * 2, [4.0] * 20)
     choice = agent.select(agent.n_users - 1)
     assert 0 <= choice.item < agent.n_items
@@ -155,7 +135,7 @@ def serves_a_stranger(policy: Policy) -> None:
 def compiles_once(policy: Policy) -> None:
     """Other sizes, worlds and parameters run the machine code that is there."""
     simulate(policy, WORLD, horizon=10, seed=0)
-    entry = program(live, type(_agent(policy).state))
+    entry = program(live, type(beginner(policy).state))
     compiled = len(getattr(entry, "signatures", []))
     simulate(policy, Checkerboard(n_users=3, n_items=4), horizon=20, seed=1)
     again = len(getattr(entry, "signatures", [])) - compiled

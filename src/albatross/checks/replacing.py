@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from albatross.checks.contract import STEPS, _agent
+from albatross.checks.worlds import STEPS, beginner
 from albatross.core.agent import Agent
 from albatross.core.policy import Policy
 from albatross.core.state import flatten
@@ -23,7 +23,7 @@ REPLACED = (0, 7, STEPS - 1)
 
 def _life(policy: Policy, rewards: NDArray[np.float64]) -> tuple[Agent, NDArray[np.int64], NDArray[np.int64]]:
     """An agent that was told these ratings, of pairs that do not depend on what it would have chosen; some come twice."""
-    agent, random = _agent(policy), stream(4, "check")
+    agent, random = beginner(policy), stream(4, "check")
     users, items = random.integers(0, agent.n_users // 2, rewards.size), random.integers(0, agent.n_items // 2, rewards.size)
     users[8], items[8] = users[7], items[7]
     agent.replay(users, items, rewards)
@@ -49,7 +49,7 @@ def replaces_as_if_only_the_last_had_come(policy: Policy) -> None:
     last = stream(5, "check").integers(1, 6, STEPS).astype(np.float64)
     first = last.copy()
     first[list(REPLACED)] = 6.0 - first[list(REPLACED)] + 0.5
-    if not offers(_agent(policy).state, replace):
+    if not offers(beginner(policy).state, replace):
         return
     agent, users, items = _life(policy, first)
     for step in REPLACED:
@@ -67,7 +67,7 @@ def replaces_for_the_next_decision(policy: Policy) -> None:
     rewards = np.full(STEPS, 3.0)
     rewards[::2] = 2.0
     means = []
-    if not offers(_agent(policy).state, replace):
+    if not offers(beginner(policy).state, replace):
         return
     for after in (1.0, 5.0):
         agent, users, items = _life(policy, rewards)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from albatross.checks.contract import _agent
+from albatross.checks.worlds import beginner
 from albatross.core.agent import Agent
 from albatross.core.exchange import Exchange, Payload, part
 from albatross.core.policy import Policy
@@ -31,7 +31,7 @@ def _ratings(n_users: int, n_items: int) -> list[Told]:
 
 
 def _shards(policy: Policy, shards: int = SHARDS) -> list[Exchange]:
-    return [Exchange(_agent(policy, USERS), shard, shards) for shard in range(shards)]
+    return [Exchange(beginner(policy, USERS), shard, shards) for shard in range(shards)]
 
 
 def _through_bytes(payloads: Sequence[Payload]) -> list[Payload]:
@@ -42,7 +42,7 @@ def divides_all_that_was_learned(policy: Policy) -> None:
     """Every array of the state is declared once; sums have one row per item."""
     if policy.division is None:
         return
-    agent = _agent(policy)
+    agent = beginner(policy)
     declared = [name for names in policy.division[:4] for name in names]
     names = [name for name, _ in flatten(agent.state)]
     for name in names:
@@ -60,7 +60,7 @@ def one_shard_is_one_agent(policy: Policy) -> None:
     """On one shard an exchange changes nothing, bit for bit."""
     if policy.division is None:
         return
-    plain, shard = _agent(policy, USERS), _shards(policy, 1)[0]
+    plain, shard = beginner(policy, USERS), _shards(policy, 1)[0]
     for told in _ratings(USERS, plain.n_items):
         plain.update(*told)
         shard.agent.update(*told)
@@ -73,7 +73,7 @@ def shards_learn_as_one_agent(policy: Policy) -> None:
     if policy.division is None:
         return
     simple = replace(policy, **dict(policy.division.by_turns))
-    one, shards = _agent(simple, SHARDS * USERS), _shards(simple)
+    one, shards = beginner(simple, SHARDS * USERS), _shards(simple)
     for step, (user, item, reward) in enumerate(_ratings(one.n_users, one.n_items)):
         one.update(user, item, reward)
         shards[user % SHARDS].agent.update(user // SHARDS, item, reward)

@@ -1,12 +1,15 @@
-"""Small worlds with an obvious answer."""
+"""Small worlds with an obvious answer, and agents for them."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from albatross.core.agent import Agent
 from albatross.core.environment import GAUSSIAN, OtherRatings, World
 from albatross.core.parameters import Recipe, parameter
+from albatross.core.policy import Policy
 from albatross.core.streams import stream
+from albatross.environments.telling import told
 from albatross.environments.world import new_world, ratings_by
 
 
@@ -53,3 +56,24 @@ class Favourite(Recipe):
         """Others are as the users are."""
         world = self.world(seed)
         return ratings_by(world.user_factors, world, stream(seed, "ratings of others"))
+
+
+WORLD = Checkerboard()
+STEPS = 60
+
+
+def beginner(policy: Policy, n_users: int = WORLD.n_users, n_items: int = WORLD.n_items) -> Agent:
+    """An agent that has learned nothing, told beforehand what its policy needs."""
+    return Agent(policy, n_users, n_items, seed=7, truth=told(policy, Checkerboard(n_users=n_users, n_items=n_items), seed=7))
+
+
+def experienced(policy: Policy) -> Agent:
+    """An agent that has shown and learned some, always among a few random candidates."""
+    agent = beginner(policy)
+    random = stream(0, "check")
+    for _ in range(STEPS):
+        user = int(random.integers(agent.n_users))
+        candidates = random.choice(agent.n_items, 4, replace=False)
+        choice = agent.select(user, candidates)
+        agent.update(user, choice.item, float(random.integers(1, 6)))
+    return agent

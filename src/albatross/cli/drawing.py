@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from albatross.core.errors import InvalidInput
 from albatross.core.files import whole_file
 from albatross.studies.comparison import Comparison
+from albatross.studies.growth import Growth
 from albatross.studies.report.figures import PaperFigure
+from albatross.studies.report.growth import AXES
 from albatross.studies.report.series import Chart, Tradeoff, comparison_series
 
 if TYPE_CHECKING:
@@ -45,6 +47,16 @@ def save_tradeoffs(tradeoffs: Sequence[Tradeoff], parameter: str, file: Path) ->
 
     columns = [Column(each.title, each.values, Band(*each.regret), Band(*each.seconds)) for each in tradeoffs]
     _save(draw_tradeoff(columns, parameter), file)
+
+
+def save_growth(grown: Sequence[Growth], file: Path) -> None:
+    """Regret by size, each study a panel."""
+    from albatross.figures.growth import GrowthPanel, Line, draw_growth
+
+    panels = [
+        GrowthPanel(AXES.get(each.axis, each.axis), [Line(law.policy, law.sizes, *law.regret) for law in each.laws]) for each in grown
+    ]
+    _save(draw_growth(panels), file)
 
 
 def save_paper_figure(figure: PaperFigure, folder: Path) -> None:

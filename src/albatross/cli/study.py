@@ -6,24 +6,30 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from albatross.cli.drawing import check_format, save_charts, save_tradeoffs
+from albatross.cli.drawing import check_format, save_charts, save_growth, save_tradeoffs
 from albatross.cli.tables import print_summary
 from albatross.cli.terminal import TERMINAL
 from albatross.core.errors import InvalidInput, check_whole
 from albatross.core.files import whole_file
+from albatross.studies.growth import measure_growth
 from albatross.studies.journal import RESULTS, TIMINGS, Journal
-from albatross.studies.plan import read_study
-from albatross.studies.report.document import Picture, as_html
+from albatross.studies.plan import Study, read_study
+from albatross.studies.report.document import Heading, Picture, as_html, as_markdown
+from albatross.studies.report.growth import growth_summary
 from albatross.studies.report.series import study_charts, study_tradeoffs
+from albatross.studies.report.standing import as_blocks, mean_ranks, standings
 from albatross.studies.report.study import compare_policies, study_blocks, summarize
-from albatross.studies.runner import finish
+from albatross.studies.runner import finish_tuned
+from albatross.studies.tuning import settle
 
 NARROWEST = 100
 """Columns: two intervals side by side and a name do not fit into fewer."""
 
 CURVES = "Cumulative regret. Thin: each seed; thick: their mean, with a 95 % interval."
 
-study = App(name="study", help="Many trials from one TOML file: run, resume, show, compare, export, report.", help_format="plaintext")
+study = App(
+    name="study", help="Many trials from one TOML file: run, resume, show, compare, rank, growth, export, report.", help_format="plaintext"
+)
 
 
 @study.command
@@ -43,9 +49,9 @@ def run(file: Path, *, folder: Path | None = None, engine: str = "local", jobs: 
     """
     if jobs is not None:
         check_whole("--jobs", jobs, 1)
-    planned, journal = read_study(file), _journal(file, folder)
-    finish([planned], journal, engine, jobs, TERMINAL)
-    print_summary(summarize(planned, journal))
+    journal = _journal(file, folder)
+    settled = finish_tuned(read_study(file), journal, engine, jobs, TERMINAL)
+    print_summary(summarize(settled, journal))
     print(f"Curves: {journal.folder / RESULTS}   Times: {journal.folder / TIMINGS}")
 
 
@@ -60,7 +66,8 @@ def show(file: Path, *, folder: Path | None = None) -> None:
     folder
         Where the results are kept; if not given, out/ and the name of the file.
     """
-    print_summary(summarize(read_study(file), _journal(file, folder)))
+    journal = _journal(file, folder)
+    print_summary(summarize(_settled(file, journal), journal))
 
 
 @study.command
@@ -78,7 +85,8 @@ def compare(file: Path, policy: str, *, at: Annotated[list[int] | None, Paramete
     folder
         Where the results are kept; if not given, out/ and the name of the file.
     """
-    summary = compare_policies(read_study(file), _journal(file, folder), policy, at or ())
+    journal = _journal(file, folder)
+    summary = compare_policies(_settled(file, journal), journal, policy, at or ())
     print_summary(summary, folded=-1, narrowest=NARROWEST)
 
 
@@ -95,8 +103,8 @@ def export(file: Path, target: Path, *, folder: Path | None = None) -> None:
     folder
         Where the results are kept; if not given, out/ and the name of the file.
     """
-    planned, journal = read_study(file), _journal(file, folder)
-    journal.export(planned.trials(), target)
+    journal = _journal(file, folder)
+    journal.export(_settled(file, journal).trials(), target)
 
 
 @study.command
@@ -115,7 +123,8 @@ def figure(file: Path, target: Path, *, along: str | None = None, folder: Path |
         Where the results are kept; if not given, out/ and the name of the file.
     """
     check_format(target)
-    planned, journal = read_study(file), _journal(file, folder)
+    journal = _journal(file, folder)
+    planned = _settled(file, journal)
     if along is None:
         save_charts(study_charts(planned, journal), target)
     else:
@@ -137,7 +146,8 @@ def report(file: Path, target: Path, *, folder: Path | None = None) -> None:
     """
     if target.suffix.lower() != ".html":
         raise InvalidInput(f"{target}; accepted: a name ending in .html")
-    planned, journal = read_study(file), _journal(file, folder)
+    journal = _journal(file, folder)
+    planned = _settled(file, journal)
     charts = study_charts(planned, journal)
     with TemporaryDirectory() as beside:
         picture = Picture(Path(beside) / "curves.svg", CURVES, charts)
@@ -147,5 +157,69 @@ def report(file: Path, target: Path, *, folder: Path | None = None) -> None:
         partial.write_text(text, encoding="utf-8")
 
 
+@study.command
+def rank(
+    *files: Path,
+    at: Annotated[list[int] | None, Parameter(negative=())] = None,
+    markdown: Path | None = None,
+    folder: Path = Path("out"),
+) -> None:
+    """The policies of some studies in the order of their regret, data set by data set, and their mean rank over all of these.
+
+    Parameters
+    ----------
+    files
+        The studies, TOML files.
+    at
+        The steps at which regret is shown, beside the horizon.
+    markdown
+        Write the tables to this file instead of the terminal.
+    folder
+        Where the folders with the results are, each called like its study.
+    """
+    journals = [Journal(folder / file.stem) for file in files]
+    studies = [_settled(file, journal) for file, journal in zip(files, journals, strict=True)]
+    ranked = list(zip(studies, journals, strict=True))
+    summaries = [mean_ranks(ranked), *(standings(study, journal, at or ()) for study, journal in ranked)]
+    if markdown is None:
+        for summary in summaries:
+            print_summary(summary, narrowest=NARROWEST)
+        return
+    blocks = [block for summary in summaries for block in (Heading(summary.title), *as_blocks(summary))]
+    with whole_file(markdown) as partial:
+        partial.write_text(as_markdown(blocks), encoding="utf-8")
+
+
+@study.command
+def growth(*files: Path, figure: Path | None = None, folder: Path = Path("out")) -> None:
+    """How the regret of each policy grows: with time where a study has one world, else with the size in which its worlds differ.
+
+    Parameters
+    ----------
+    files
+        The studies, TOML files.
+    figure
+        Draw regret by size to this .png, .svg or .pdf file, a panel per study.
+    folder
+        Where the folders with the results are, each called like its study.
+    """
+    if figure is not None:
+        check_format(figure, "--figure")
+    journals = [Journal(folder / file.stem) for file in files]
+    grown = [measure_growth(_settled(file, journal), journal) for file, journal in zip(files, journals, strict=True)]
+    for each in grown:
+        print_summary(growth_summary(each))
+    if figure is not None:
+        save_growth(grown, figure)
+
+
 def _journal(file: Path, folder: Path | None) -> Journal:
     return Journal(Path("out") / file.stem if folder is None else folder)
+
+
+def _settled(file: Path, journal: Journal) -> Study:
+    """The study, with what is tuned so far in its place; what is not is left out, and said so."""
+    study = settle(read_study(file), journal)
+    if study.choices:
+        TERMINAL.warn(f"{len(study.choices)} policies are not tuned yet and left out; `albatross study run` goes on from there.")
+    return study

@@ -5,8 +5,10 @@ anew. What cannot be read without error is refused, wherever it came from.
 """
 
 import hashlib
+import io
 import logging
 import os
+import shutil
 import sys
 import tempfile
 import zipfile
@@ -107,20 +109,35 @@ def verify(path: Path) -> None:
 def member(path: Path, name: str) -> bytes:
     """The content of one file in an archive, whatever folder it lies in there."""
     with _refusing_damage(path), zipfile.ZipFile(path) as archive:
-        for entry in archive.namelist():
-            if entry.rpartition("/")[2] == name:
-                return archive.read(entry)
+        return archive.read(_entry(path, archive, name))
+
+
+def _entry(path: Path, archive: zipfile.ZipFile, name: str) -> str:
+    for entry in archive.namelist():
+        if entry.rpartition("/")[2] == name:
+            return entry
     raise InvalidInput(f"{path} does not contain {name}; accepted: the official archive")
+
+
+def _extract(path: Path, name: str, header: str, target: Path) -> None:
+    """Copy one file of an archive, which may be larger than the memory, and refuse it if it does not begin with the header.
+
+    Latin-1 gives every byte a meaning. DuckDB's own reading of it refuses 0x80 to 0x9f, which Book-Crossing has.
+    """
+    with _refusing_damage(path), zipfile.ZipFile(path) as archive, archive.open(_entry(path, archive, name)) as member:
+        text = io.TextIOWrapper(member, encoding="latin-1", newline="")
+        begin = text.read(len(header))
+        if begin != header:
+            raise InvalidInput(f"{path}: {name} does not begin with {header}; accepted: the official archive")
+        with target.open("w", encoding="utf-8", newline="") as file:
+            file.write(begin)
+            shutil.copyfileobj(text, file)
 
 
 def columns(path: Path, name: str, types: dict[str, str], separator: str, header: str = "", escape: str = "") -> dict[str, NDArray[Any]]:
     """The columns of a text file in an archive. With a header, values stand in quotes, and `escape` precedes a quote within."""
     import duckdb  # heavy, and needed only where a file is read
 
-    # Latin-1 gives every byte a meaning. DuckDB's own reading of it refuses 0x80 to 0x9f, which Book-Crossing has.
-    text = member(path, name).decode("latin-1")
-    if not text.startswith(header):
-        raise InvalidInput(f"{path}: {name} does not begin with {header}; accepted: the official archive")
     query = (
         "FROM read_csv($file, columns = $types, delim = $separator, header = $header, quote = $quote, escape = $escape, "
         "auto_detect = false, allow_quoted_nulls = false)"
@@ -128,7 +145,7 @@ def columns(path: Path, name: str, types: dict[str, str], separator: str, header
     options = {"types": types, "separator": separator, "header": bool(header), "quote": '"' if header else "", "escape": escape}
     with tempfile.TemporaryDirectory(prefix="albatross-") as folder, duckdb.connect() as connection:
         file = Path(folder) / name
-        file.write_text(text, encoding="utf-8", newline="")
+        _extract(path, name, header, file)
         try:
             found = connection.execute(query, {"file": str(file), **options}).fetchnumpy()
         except duckdb.Error as error:
@@ -146,6 +163,8 @@ def _refusing_damage(path: Path) -> Iterator[None]:
     """Turns whatever zipfile trips over into one error that names the file."""
     try:
         yield
+    except InvalidInput:
+        raise
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
         # A flipped bit in a header may also look like encryption (RuntimeError) or an unknown method (NotImplementedError, one of them).
         raise InvalidInput(f"{path} is damaged or cannot be read: {error}") from error

@@ -138,8 +138,11 @@ def attribute_mean(state: Any, settings: Any, scratch: Ellipsoid, user: int, ite
 def suppose_ratings(state: Any, settings: Any, scratch: Ellipsoid, user: int, items: Items, rewards: Vector) -> None:
     """Place the user as if these ratings had come, too; one that is not a number came exactly as expected. The radius stays.
 
-    With r = Σ (y − ⟨μ, x⟩) x over the others, the center moves by V⁻¹ r.
+    With r = Σ (y − ⟨μ, x⟩) x over the others, the center moves by V⁻¹ r. Without any, the user is placed as usual.
     """
+    if items.size == 0:
+        place_user(state, settings, scratch, user)
+        return
     scratch.current[0] = -1  # later steps overwrite `gram`, which is built upon here
     place_user(state, settings, scratch, user)
     center, vector, change = scratch.center, scratch.vector, scratch.change
@@ -161,8 +164,9 @@ def suppose_ratings(state: Any, settings: Any, scratch: Ellipsoid, user: int, it
 
 
 @kernel
-def describe_user(scratch: Ellipsoid, belief: Belief) -> int:
-    """The ellipsoid of the user who was placed last: V⁻¹ is the covariance."""
+def describe_user(state: Any, settings: Any, scratch: Ellipsoid, user: int, belief: Belief) -> int:
+    """The user's ellipsoid: V⁻¹ is the covariance."""
+    place_user(state, settings, scratch, user)
     rank = scratch.center.size
     if belief.center.size >= rank:
         for a in range(rank):
@@ -174,8 +178,9 @@ def describe_user(scratch: Ellipsoid, belief: Belief) -> int:
 
 
 @kernel
-def width_of(state: Any, scratch: Ellipsoid, item: int, more: int) -> float:
-    """The width c |x|_V⁻¹ for the user who was placed last; V gains x xᵀ with each further rating, and c is taken as it is."""
+def width_of(state: Any, settings: Any, scratch: Ellipsoid, user: int, item: int, more: int) -> float:
+    """The width c |x|_V⁻¹; V gains x xᵀ with each further rating, and c is taken as it is."""
+    place_user(state, settings, scratch, user)
     vector = scratch.vector
     for a in range(vector.size):
         vector[a] = state.item_factors[item, a]

@@ -1,6 +1,6 @@
 """Learning a mean-field factorization online: users and items, each in turn given the others.
 
-These functions serve every policy whose state has the arrays described in `albatross.policies.mean_field`. What a user or an item is
+These functions serve every policy whose state has the arrays described in `albatross.kernels.beliefs`. What a user or an item is
 believed to be is explained in `albatross.kernels.moments`, what they have in common is learned in `albatross.kernels.population`.
 """
 
@@ -11,9 +11,9 @@ import numpy as np
 
 from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import Vector
-from albatross.kernels.moments import Regression, add_moments, certain, describe, expected_mean, fit, partner_weights
+from albatross.kernels.moments import Regression, add_moments, certain, describe, expected_mean, fit, partner_weights, row_start
 from albatross.kernels.pairs import NOTHING, find_pair, remember
-from albatross.kernels.population import RECENT_NEWCOMERS, count_belief, own_users, spread_of, turns
+from albatross.kernels.population import RECENT_NEWCOMERS, count_belief, count_rating, learn_population, own_users, spread_of, turns
 
 DOUBTED_REPEATS = 10.0
 """So many second ratings speak against memory from the start."""
@@ -226,3 +226,17 @@ def refresh(state: Any, room: Room, limit: int) -> None:
         refit_item(state, room, state.items[counts.item_turn])
     if counts.ratings - counts.rebuilt >= min(counts.ratings // 4, REBUILD_INTERVAL + state.pairs.used[0]):
         rebuild(state, room.weights)
+
+
+@kernel
+def learn(state: Any, room: Room, refreshes: int, user: int, item: int, reward: float, random: np.random.Generator) -> None:
+    """Learn from one rating, and refit at most so many other users and items."""
+    count_rating(state, user, reward)
+    if state.item_moments[item, row_start(state.item_variance.size) - 1] == 0.0:
+        note_newcomer(state, room, user, reward)
+        meet_item(state, room, item, random)
+    if add_rating(state, room, user, item, reward):
+        refit_user(state, room, user)
+        refit_item(state, room, item)
+    learn_population(state, refreshes)
+    refresh(state, room, refreshes)

@@ -1,6 +1,6 @@
 """The population that users and items come from, and how exact their ratings are: learned from sums over all of them.
 
-These functions serve every policy whose state has the arrays described in `albatross.policies.mean_field`.
+These functions serve every policy whose state has the arrays described in `albatross.kernels.beliefs`.
 """
 
 import math

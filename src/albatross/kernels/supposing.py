@@ -1,6 +1,6 @@
 """What a mean-field factorization would believe after further ratings, and what the ratings it has add to a mean.
 
-These functions serve every policy whose state, settings and scratch are those of `albatross.policies.mean_field`. They learn nothing.
+These functions serve every policy whose state and scratch are those of `albatross.kernels.beliefs`. They learn nothing.
 """
 
 import math

@@ -1,7 +1,7 @@
 """What a mean-field factorization expects of items for a user, and what each of them is worth to try.
 
-These functions serve every policy whose state, settings and scratch are those of `albatross.policies.mean_field`, whose docstring has the
-formulas.
+These functions serve every policy whose state and scratch are those of `albatross.kernels.beliefs`. The formulas stand in the docstring of
+`albatross.policies.mean_field`.
 """
 
 import math
@@ -51,6 +51,18 @@ def describe_stranger(state: Any, moments: Vector) -> None:
 
 
 @kernel
+def expect_stranger(state: Any, scratch: Any) -> tuple[float, float, float]:
+    """Mean, width and second moment of an item nobody has rated, for the user in `scratch.room`."""
+    work, weights, size = scratch.room.work, scratch.room.weights, scratch.room.work.mean.size
+    describe_stranger(state, scratch.stranger)
+    second = 0.0
+    for position in range(weights.size):
+        second += weights[position] * scratch.stranger[position]
+    width = math.sqrt(state.figures[0].noise) * work.whitener[size - 1, size - 1]
+    return expected_mean(work.moments, scratch.stranger, size), width, second
+
+
+@kernel
 def score_items(state: Any, scratch: Any, candidates: Items, means: Vector) -> None:
     """Means, widths and second moments of the candidates for the user in `scratch.room`; the width of an item never rated is −1."""
     work, weights, block, widths, seconds = scratch.room.work, scratch.room.weights, scratch.block, scratch.widths, scratch.seconds
@@ -86,6 +98,17 @@ def score_items(state: Any, scratch: Any, candidates: Items, means: Vector) -> N
 
 
 @kernel
+def measure_items(state: Any, scratch: Any, candidates: Items, means: Vector) -> None:
+    """`score_items` for the user who was just placed in `scratch.room`; from now on `position_of` can be asked, too."""
+    work = scratch.room.work
+    for position in range(candidates.size):
+        scratch.positions[candidates[position]] = position
+    certain(work.mean, work.moments)
+    partner_weights(work.moments, work.mean.size, scratch.room.weights)
+    score_items(state, scratch, candidates, means)
+
+
+@kernel
 def part_that_returns(state: Any, settings: Any, scratch: Any, user: int, candidates: Items, n_candidates: int) -> tuple[float, float]:
     """Which part of what this user has rated is offered again, and how many items were ever offered: candidates and those that are not."""
     back, rated = 0.0, 0.0
@@ -118,14 +141,9 @@ def visits_of_item(state: Any, scratch: Any, n_candidates: int, returns: float, 
 @kernel
 def value_items(state: Any, settings: Any, scratch: Any, n_candidates: int, returns: float, offered: float, slate: Slate) -> None:
     """From means and variances to scores, as if the user had rated none of the candidates; leaves e² in `scratch.widths`."""
-    work, weights, widths, seconds = scratch.room.work, scratch.room.weights, scratch.widths, scratch.seconds
-    figures, counts, size = state.figures[0], state.counts[0], work.mean.size
-    describe_stranger(state, scratch.stranger)
-    strange_mean = expected_mean(work.moments, scratch.stranger, size)
-    strange_width = math.sqrt(figures.noise) * work.whitener[size - 1, size - 1]
-    strange_second = 0.0
-    for position in range(weights.size):
-        strange_second += weights[position] * scratch.stranger[position]
+    widths, seconds = scratch.widths, scratch.seconds
+    figures, counts, size = state.figures[0], state.counts[0], scratch.room.work.mean.size
+    strange_mean, strange_width, strange_second = expect_stranger(state, scratch)
     noise, origin, share = figures.noise, figures.origin, figures.share
     for_user = COMING_VISITS + float(counts.ratings) / float(counts.users)
     for_all = visits_of_item(state, scratch, n_candidates, returns, offered)
@@ -154,13 +172,9 @@ def value_items(state: Any, settings: Any, scratch: Any, n_candidates: int, retu
 @kernel
 def rank_items(state: Any, settings: Any, scratch: Any, user: int, candidates: Items, slate: Slate) -> None:
     """Fill the slate for the user who was placed in `scratch.room`."""
-    pairs, positions, work = state.pairs, scratch.positions, scratch.room.work
+    pairs = state.pairs
     n_candidates = candidates.size if candidates.size > 0 else state.item_moments.shape[0]
-    for position in range(candidates.size):
-        positions[candidates[position]] = position
-    certain(work.mean, work.moments)
-    partner_weights(work.moments, work.mean.size, scratch.room.weights)
-    score_items(state, scratch, candidates, slate.means)
+    measure_items(state, scratch, candidates, slate.means)
     returns, offered = part_that_returns(state, settings, scratch, user, candidates, n_candidates)
     value_items(state, settings, scratch, n_candidates, returns, offered, slate)
     share = state.figures[0].memory

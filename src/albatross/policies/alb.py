@@ -175,23 +175,18 @@ def choose_supposing(
     slate: Slate,
     random: np.random.Generator,
 ) -> tuple[int, float]:
-    if items.size == 0:
-        place_user(state, settings, scratch, user)
-    else:
-        suppose_ratings(state, settings, scratch, user, items, rewards)
+    suppose_ratings(state, settings, scratch, user, items, rewards)
     return most_promising(state, scratch, candidates, slate), 1.0
 
 
 @implements(believe, State)
 def belief_about_user(state: State, settings: Settings, scratch: Ellipsoid, user: int, belief: Belief) -> int:
-    place_user(state, settings, scratch, user)
-    return describe_user(scratch, belief)
+    return describe_user(state, settings, scratch, user, belief)
 
 
 @implements(width, State)
 def width_of_item(state: State, settings: Settings, scratch: Ellipsoid, user: int, item: int, more: int) -> float:
-    place_user(state, settings, scratch, user)
-    return width_of(state, scratch, item, more)
+    return width_of(state, settings, scratch, user, item, more)
 
 
 @implements(attribute, State)

@@ -14,9 +14,10 @@ from albatross.core.parameters import parameter
 from albatross.core.policy import Need, Policy
 from albatross.core.streams import Streams
 from albatross.kernels.compiling import kernel
-from albatross.kernels.linear import Matrix, Vector, factorize, invert_lower, packed_size, solve_lower, solve_upper, unpack
+from albatross.kernels.linear import Matrix, Vector, invert_lower, packed_size
 from albatross.kernels.offline import fit_factors
 from albatross.kernels.operations import Items, Slate, implements, select, update
+from albatross.kernels.ridge import add_term, solve_sums
 from albatross.kernels.scoring import best_position, optimistic_scores, scoring_block
 
 OFFLINE, CURRENT = "offline", "current"
@@ -160,10 +161,7 @@ class Scratch(NamedTuple):
 @kernel
 def regress(gram: Vector, moment: Vector, scratch: Scratch, solution: Vector) -> None:
     """Solution = (I + gram)⁻¹ moment; leaves the Cholesky factor in the scratch."""
-    unpack(gram, 1.0, scratch.gram)
-    factorize(scratch.gram, scratch.factor, 1.0)
-    solve_lower(scratch.factor, moment, solution)
-    solve_upper(scratch.factor, solution, solution)
+    solve_sums(gram, moment, 1.0, scratch.gram, scratch.factor, solution)
 
 
 @implements(select, State)
@@ -198,16 +196,6 @@ def learn_rating(
         split_cluster(state, scratch, cluster)
     if settings.learns_items:
         learn_item(state, scratch, item, reward)
-
-
-@kernel
-def add_term(gram: Vector, moment: Vector, vector: Vector, reward: float) -> None:
-    position = 0
-    for a in range(vector.size):
-        for b in range(a + 1):
-            gram[position] += vector[a] * vector[b]
-            position += 1
-        moment[a] += reward * vector[a]
 
 
 @kernel

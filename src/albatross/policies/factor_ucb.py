@@ -13,8 +13,9 @@ from albatross.core.parameters import parameter
 from albatross.core.policy import Need, Policy
 from albatross.core.streams import Streams
 from albatross.kernels.compiling import kernel
-from albatross.kernels.linear import Matrix, Vector, dot, factorize, invert_lower, packed_size, solve_lower, solve_upper, unpack
+from albatross.kernels.linear import Matrix, Vector, dot, factorize, invert_lower, packed_size
 from albatross.kernels.operations import Items, Slate, implements, select, update
+from albatross.kernels.ridge import add_term, factorize_sums, pack_whitener, packed_width, solve_sums
 from albatross.kernels.scoring import best_position, optimistic_scores, scoring_block
 
 MOST_COUPLED = 5000
@@ -39,7 +40,8 @@ class FactorUCB(Policy):
     Cost: select O(|C| (p + l)² + (p + l)³), update O((p + l)³). With a graph O((n (p + l))²) for either, because A⁻¹ is kept by rank-one
     updates; refused where n (p + l) is beyond 5,000. Memory O((n + m)(p + l)²), with a graph O((n (p + l))²).
 
-    Departures: none in the model; blocks are factorized anew where the authors invert, which is exact.
+    Departures: without a graph a user keeps the random vector until the first rating of their own; the authors' code sets all such users
+    to zero at the first rating of anybody. Blocks are factorized anew where the authors invert, which is exact.
 
     Reference: Wang, Wu and Wang, Factorization Bandits for Interactive Recommendation, 2017.
 
@@ -181,8 +183,7 @@ def whiten_user(state: State, settings: Settings, scratch: Scratch, user: int) -
     """Set the whitener so that |whitener · z|² = fᵀ A⁻¹ f."""
     gram, size = scratch.gram, scratch.coefficients.size
     if state.weights.size == 0:
-        unpack(state.user_grams[user], settings.ridge, gram)
-        factorize(gram, scratch.factor, settings.ridge)
+        factorize_sums(state.user_grams[user], settings.ridge, gram, scratch.factor)
         invert_lower(scratch.factor, scratch.whitener)
         return
     # z ↦ fᵀ A⁻¹ f has the matrix M = Σ W_iu W_ju A⁻¹_ij. With the order of coordinates turned round, M = L Lᵀ gives M = Uᵀ U, U lower.
@@ -214,14 +215,7 @@ def choose_item(
     n_candidates = candidates.size if candidates.size > 0 else coordinates.shape[1]
     for position in range(n_candidates):
         whitener = state.item_whiteners[candidates[position] if candidates.size > 0 else position]
-        square, entry = 0.0, 0
-        for a in range(rank):
-            projection = 0.0
-            for b in range(a + 1):
-                projection += whitener[entry] * latent[b]
-                entry += 1
-            square += projection * projection
-        slate.scores[position] += settings.item_exploration * math.sqrt(square)
+        slate.scores[position] += settings.item_exploration * packed_width(whitener, latent)
     return best_position(slate.scores, n_candidates), 1.0
 
 
@@ -234,24 +228,12 @@ def learn_rating(
         vector[a] = state.item_coordinates[a, item]
     if state.weights.size == 0:
         add_term(state.user_grams[user], state.user_moments[user], vector, reward)
-        unpack(state.user_grams[user], settings.ridge, scratch.gram)
-        factorize(scratch.gram, scratch.factor, settings.ridge)
-        solve_lower(scratch.factor, state.user_moments[user], state.user_factors[user])
-        solve_upper(scratch.factor, state.user_factors[user], state.user_factors[user])
+        sums, moments = state.user_grams[user], state.user_moments[user]
+        solve_sums(sums, moments, settings.ridge, scratch.gram, scratch.factor, state.user_factors[user])
     else:
         learn_coupled(state, scratch, user, reward)
     place_user(state, settings, scratch, user)
     learn_item(state, settings, scratch, item, reward)
-
-
-@kernel
-def add_term(gram: Vector, moment: Vector, vector: Vector, reward: float) -> None:
-    position = 0
-    for a in range(vector.size):
-        for b in range(a + 1):
-            gram[position] += vector[a] * vector[b]
-            position += 1
-        moment[a] += reward * vector[a]
 
 
 @kernel
@@ -289,14 +271,8 @@ def learn_item(state: State, settings: Settings, scratch: Scratch, item: int, re
     for a in range(rank):
         latent[a] = coefficients[n_given + a]
     add_term(state.item_grams[item], state.item_moments[item], latent, rest)
-    unpack(state.item_grams[item], settings.ridge, scratch.small_gram)
-    factorize(scratch.small_gram, scratch.small_factor, settings.ridge)
-    solve_lower(scratch.small_factor, state.item_moments[item], latent)
-    solve_upper(scratch.small_factor, latent, latent)
-    invert_lower(scratch.small_factor, scratch.small_gram)
-    position = 0
+    sums, moments = state.item_grams[item], state.item_moments[item]
+    solve_sums(sums, moments, settings.ridge, scratch.small_gram, scratch.small_factor, latent)
+    pack_whitener(scratch.small_factor, scratch.small_gram, state.item_whiteners[item])
     for a in range(rank):
         state.item_coordinates[n_given + a, item] = latent[a]
-        for b in range(a + 1):
-            state.item_whiteners[item, position] = scratch.small_gram[a, b]
-            position += 1

@@ -14,9 +14,10 @@ from albatross.core.policy import Need, Policy
 from albatross.core.streams import Streams
 from albatross.kernels.compiling import kernel
 from albatross.kernels.counting import any_best
-from albatross.kernels.linear import Matrix, Vector, factorize, invert_lower, packed_size, solve_lower, solve_upper, unpack
+from albatross.kernels.linear import Matrix, Vector, invert_lower, packed_size, solve_upper
 from albatross.kernels.offline import fit_factors
 from albatross.kernels.operations import Items, Slate, implements, select, update
+from albatross.kernels.ridge import add_term, pack_whitener, packed_width, solve_sums
 from albatross.kernels.scoring import best_position, optimistic_scores, scoring_block
 
 UCB, THOMPSON, GLM_UCB, EPSILON_GREEDY = range(4)
@@ -153,10 +154,7 @@ class Scratch(NamedTuple):
 @kernel
 def place_user(state: State, settings: Settings, scratch: Scratch, user: int) -> None:
     """The user's posterior: mean in `center`, Cholesky factor of A in `factor`."""
-    unpack(state.user_grams[user], settings.user_ridge, scratch.gram)
-    factorize(scratch.gram, scratch.factor, settings.user_ridge)
-    solve_lower(scratch.factor, state.user_moments[user], scratch.center)
-    solve_upper(scratch.factor, scratch.center, scratch.center)
+    solve_sums(state.user_grams[user], state.user_moments[user], settings.user_ridge, scratch.gram, scratch.factor, scratch.center)
 
 
 @implements(select, State)
@@ -200,16 +198,10 @@ def draw_scores(
         draw[a] += scratch.center[a]
     for position in range(n_candidates):
         item = candidates[position] if candidates.size > 0 else position
-        whitener = state.item_whiteners[item]
-        mean, square, entry = 0.0, 0.0, 0
+        mean = 0.0
         for a in range(rank):
             mean += draw[a] * state.item_coordinates[a, item]
-            projection = 0.0
-            for b in range(a + 1):
-                projection += whitener[entry] * draw[b]
-                entry += 1
-            square += projection * projection
-        scores[position] = mean + settings.noise * math.sqrt(square) * random.standard_normal()
+        scores[position] = mean + settings.noise * packed_width(state.item_whiteners[item], draw) * random.standard_normal()
 
 
 @kernel
@@ -235,27 +227,10 @@ def learn_rating(
 
 
 @kernel
-def add_term(gram: Vector, moment: Vector, vector: Vector, reward: float) -> None:
-    position = 0
-    for a in range(vector.size):
-        for b in range(a + 1):
-            gram[position] += vector[a] * vector[b]
-            position += 1
-        moment[a] += reward * vector[a]
-
-
-@kernel
 def refit_item(state: State, settings: Settings, scratch: Scratch, item: int) -> None:
     """Set q̄ and the whitener of an item to the posterior given its sums."""
-    vector, whitener = scratch.draw, scratch.whitener
-    unpack(state.item_grams[item], settings.item_ridge, scratch.gram)
-    factorize(scratch.gram, scratch.factor, settings.item_ridge)
-    solve_lower(scratch.factor, state.item_moments[item], vector)
-    solve_upper(scratch.factor, vector, vector)
-    invert_lower(scratch.factor, whitener)
-    position = 0
+    vector = scratch.draw
+    solve_sums(state.item_grams[item], state.item_moments[item], settings.item_ridge, scratch.gram, scratch.factor, vector)
+    pack_whitener(scratch.factor, scratch.whitener, state.item_whiteners[item])
     for a in range(vector.size):
         state.item_coordinates[a, item] = vector[a]
-        for b in range(a + 1):
-            state.item_whiteners[item, position] = whitener[a, b]
-            position += 1

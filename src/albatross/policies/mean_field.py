@@ -5,29 +5,18 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from albatross.core.environment import Truth
 from albatross.core.parameters import parameter
 from albatross.core.policy import Division, Policy
 from albatross.core.streams import Streams
+from albatross.kernels.beliefs import Beliefs, Scratch, no_beliefs, no_scratch
 from albatross.kernels.counting import any_best
 from albatross.kernels.gathering import merge_population, refit_items, report_population
 from albatross.kernels.gittins import bonus
-from albatross.kernels.lanes import LANES
-from albatross.kernels.linear import Matrix, Vector, gram_of_columns, packed_size
-from albatross.kernels.mean_field import (
-    Room,
-    add_rating,
-    meet_item,
-    note_newcomer,
-    part_of_pair,
-    place_user,
-    refit_item,
-    refit_user,
-    refresh,
-)
-from albatross.kernels.moments import expected_mean, no_regression, row_start
+from albatross.kernels.linear import Vector, gram_of_columns
+from albatross.kernels.mean_field import learn, part_of_pair, place_user
+from albatross.kernels.moments import expected_mean
 from albatross.kernels.operations import (
     ELSEWHERE,
     Belief,
@@ -46,8 +35,7 @@ from albatross.kernels.operations import (
     update,
     width,
 )
-from albatross.kernels.pairs import NOTHING, Pairs, find_pair, no_pairs
-from albatross.kernels.population import COUNTS, FIGURES, count_rating, learn_population
+from albatross.kernels.pairs import NOTHING, find_pair
 from albatross.kernels.replacing import exchange_mean_field
 from albatross.kernels.supposing import attribute_mean, describe_item, suppose_ratings, width_of_pair
 from albatross.kernels.valuing import nothing_known, position_of, rank_items, top_of_scale
@@ -145,37 +133,10 @@ class MeanField(Policy):
         return Settings(math.inf if self.top is None else self.top, self.refreshes, returns, float(self.memory), self.optimism)
 
     def init(self, n_users: int, n_items: int, streams: Streams, truth: Truth | None) -> "State":
-        size, packed = self.rank + 1, packed_size(self.rank + 2)
-        return State(
-            user_moments=np.zeros((n_users, packed)),
-            item_moments=np.zeros((n_items, packed)),
-            item_columns=np.zeros((n_items, packed), order="F"),
-            item_sums=np.zeros((n_items, packed)),
-            item_rights=np.zeros((n_items, size)),
-            residuals=np.zeros(n_users),
-            users=np.zeros(n_users, np.int64),
-            items=np.zeros(n_items, np.int64),
-            user_squares=np.zeros(size),
-            user_spreads=np.zeros(size),
-            item_squares=np.zeros(size),
-            item_spreads=np.zeros(size),
-            user_variance=np.zeros(size),
-            item_variance=np.zeros(size),
-            figures=np.zeros(1, FIGURES),
-            counts=np.zeros(1, COUNTS),
-            pairs=no_pairs(n_users),
-        )
+        return State(*no_beliefs(self.rank, n_users, n_items))
 
-    def scratch(self, n_users: int, n_items: int) -> "Scratch":
-        packed = packed_size(self.rank + 2)
-        return Scratch(
-            room=Room(no_regression(self.rank), np.zeros(packed)),
-            stranger=np.zeros(packed),
-            block=np.zeros((packed + 3, LANES)),
-            widths=np.zeros(n_items),
-            seconds=np.zeros(n_items),
-            positions=np.zeros(n_items, np.int32),
-        )
+    def scratch(self, n_users: int, n_items: int) -> Scratch:
+        return no_scratch(self.rank, n_items)
 
 
 class Settings(NamedTuple):
@@ -188,52 +149,8 @@ class Settings(NamedTuple):
     optimism: float
 
 
-class State(NamedTuple):
-    user_moments: Matrix
-    item_moments: Matrix
-    """What is believed of each, E[z zᵀ] of z = (vector, 1, offset), packed; zero before the first rating."""
-    item_columns: Matrix
-    """The same as `item_moments` in Fortran order: scoring goes over items."""
-    item_sums: Matrix
-    item_rights: Matrix
-    """Per item Σ w E[z zᵀ] over its users, packed, and Σ w (y − g) E[(vector, 1)]."""
-    residuals: Vector
-    """Per user Σ w E[(y − m)²] over its pairs, when last fitted."""
-    users: NDArray[np.int64]
-    items: NDArray[np.int64]
-    """Who was met, in that order."""
-    user_squares: Vector
-    user_spreads: Vector
-    item_squares: Vector
-    item_spreads: Vector
-    """Sums over all met, per coordinate, last the offset: of squared means, and of variances."""
-    user_variance: Vector
-    item_variance: Vector
-    """D, for users and for items, last the offsets'."""
-    figures: NDArray[np.record]
-    counts: NDArray[np.record]
-    """One record each; what their fields are stands in `albatross.kernels.population`."""
-    pairs: Pairs
-
-    @property
-    def item_factors(self) -> Matrix:
-        """The mean of each item's vector."""
-        rank = self.item_variance.size - 1
-        start = rank * (rank + 1) // 2
-        return self.item_moments[:, start : start + rank]
-
-
-class Scratch(NamedTuple):
-    room: Room
-    stranger: Vector
-    """What is believed of an item nobody has rated."""
-    block: Matrix
-    """Moments of a few items side by side, then their widths, means and second moments."""
-    widths: Vector
-    seconds: Vector
-    """Per candidate: the standard deviation of m_ui for the user's part, and the second moment of m_ui for the item's part."""
-    positions: NDArray[np.int32]
-    """Per item: where it stands among the candidates."""
+class State(Beliefs):
+    """All of it is what any mean-field factorization knows."""
 
 
 @implements(select, State)
@@ -252,15 +169,7 @@ def choose_item(
 def learn_rating(
     state: State, settings: Settings, scratch: Scratch, user: int, item: int, reward: float, random: np.random.Generator
 ) -> None:
-    count_rating(state, user, reward)
-    if state.item_moments[item, row_start(state.item_variance.size) - 1] == 0.0:
-        note_newcomer(state, scratch.room, user, reward)
-        meet_item(state, scratch.room, item, random)
-    if add_rating(state, scratch.room, user, item, reward):
-        refit_user(state, scratch.room, user)
-        refit_item(state, scratch.room, item)
-    learn_population(state, settings.refreshes)
-    refresh(state, scratch.room, settings.refreshes)
+    learn(state, scratch.room, settings.refreshes, user, item, reward, random)
 
 
 @implements(replace, State)

@@ -18,6 +18,8 @@ from albatross.studies.statistics import FEWEST, Estimate, mean_over_seeds
 REPRODUCED, NOT_REPRODUCED, UNDECIDED = "reproduced", "not reproduced", "undecided"
 NO_VERDICT = "no verdict"
 """There are too few seeds for any other word."""
+CONTRADICTED = "contradicted"
+"""Of what the paper says of other papers: an earlier one says otherwise."""
 
 ALB, PTS, NMF = RIVALS
 NDCG_MARGIN = 0.03
@@ -50,6 +52,20 @@ class Verdict(NamedTuple):
     word: str
     measured: str
     """The numbers behind the word."""
+
+
+HISTORY = (
+    Verdict(
+        "ALB is the first online matrix factorization in a UCB-type bandit framework without side information",
+        "the literature",
+        CONTRADICTED,
+        "Mary, Gaudel and Preux, Bandits Warm-up Cold Recommender Systems, 2014 (arXiv 1407.2806): confidence ellipsoids of users, or of "
+        "items, on a factorization kept by alternating least squares, from ratings alone (here: beware). Nakamura, A UCB-Like Strategy of "
+        "Collaborative Filtering, ACML 2014 (PMLR 39:315–329): a UCB-like bonus on a factorization, from ratings alone (here: nakamura).",
+    ),
+)
+"""What no trial can judge. What remains new in ALB is how the two sides alternate: the optimistic vector of the user, not the mean, enters
+the regression of the item, and earlier ratings count with the user as it is now."""
 
 
 def judge(evidence: Evidence) -> list[Verdict]:

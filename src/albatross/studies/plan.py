@@ -3,7 +3,7 @@
 import itertools
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,13 @@ from albatross.metrics.ndcg import NDCG
 from albatross.studies.showing import label
 from albatross.studies.trials import Trial
 
-KEYS = ("title", "horizon", "seeds", "ndcg", "datasets", "policies")
-BLOCK_KEYS = ("name", "on")
+KEYS = ("title", "horizon", "seeds", "ndcg", "datasets", "policies", "tuning", "like")
+BLOCK_KEYS = ("name", "on", "tune")
+DATASET_KEYS = ("name", "label", "horizon", "ndcg")
+TUNING_KEYS = ("seeds", "horizon")
+
+World = tuple[Environment, int | None, bool]
+"""A data set of a study: environment, horizon, and whether rankings are measured."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +36,22 @@ class Cell:
     shards: int = 1
     exchange: int | None = None
     """How many users come between two exchanges of the shards at most; none: one per four items."""
+    horizon: int | None = None
+    """None: that of the study."""
+    ranked: bool = True
+    """Whether rankings are measured, where the study measures them: some worlds have relevances below zero."""
 
     @property
     def label(self) -> str:
         """What it is called within its data set."""
         return label(self.policy, self.shards, self.exchange)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Several cells on one data set, one of which is kept: the one that does best on the seeds of the tuning."""
+
+    cells: tuple[Cell, ...]
 
 
 @dataclass(frozen=True)
@@ -47,6 +63,11 @@ class Study:
     seeds: tuple[int, ...]
     ndcg: NDCG | None
     cells: tuple[Cell, ...]
+    choices: tuple[Choice, ...] = ()
+    """What is not settled before the tuning is finished."""
+    tuning_seeds: tuple[int, ...] = ()
+    """None of them is a seed of the study."""
+    tuning_horizon: int = 0
 
     def trials(self) -> list[Trial]:
         """Every cell with every seed, in the order of the file."""
@@ -54,32 +75,53 @@ class Study:
 
     def trials_of(self, cell: Cell) -> list[Trial]:
         """One of its cells with every seed."""
-        return [
-            Trial(cell.policy, cell.environment, self.horizon, seed, self.ndcg, cell.dataset, cell.shards, cell.exchange)
-            for seed in self.seeds
-        ]
+        horizon = self.horizon if cell.horizon is None else cell.horizon
+        ndcg = self.ndcg if cell.ranked else None
+        return [Trial(cell.policy, cell.environment, horizon, seed, ndcg, cell.dataset, cell.shards, cell.exchange) for seed in self.seeds]
+
+    def tuning(self) -> "Study":
+        """The trials by which the choices are settled."""
+        cells = dict.fromkeys(cell for choice in self.choices for cell in choice.cells)
+        return Study(f"{self.title}: tuning", self.tuning_horizon, self.tuning_seeds, None, tuple(cells))
 
 
 def read_study(path: str | Path) -> Study:
     """The study in a TOML file.
 
-    `datasets` is a list of names or files, or of tables with `name`, parameters and, where a name occurs twice, a `label`. Each
+    `datasets` is a list of names or files, or of tables with `name`, parameters and, where a name occurs twice, a `label`; such a table
+    may have a `horizon` of its own, and `ndcg = false` where rankings cannot be measured. Each
     `[[policies]]` has a `name` and parameters; the name may be file.py:Class, with a path that begins beside the TOML file. A
     parameter with a list of values is one axis of a grid. `on` restricts a block to some data sets. `shards` is on how many shards
     the users live, `exchange` how many of them come between two exchanges at most; both may be lists. `seeds` is a number of seeds, or a
     list of them. `ndcg` is true, false or a table.
+
+    `tune` in a block is a table of lists: per data set the best of that grid on the seeds of `[tuning]` is kept, and run on the seeds of
+    the study. `[tuning]` has `seeds`, and a `horizon` if it is not that of the study. `like` names a study beside this one: what is not
+    said here is as it is there.
     """
     file = Path(path)
+    content = _content(file)
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
+        if "like" in content:
+            content = _content(_beside(file, content["like"])) | content
+        return parse_study(content, file.stem, file.parent)
+    except InvalidInput as error:
+        raise InvalidInput(f"{file}: {error}") from error
+
+
+def _content(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InvalidInput(f"{file} is missing; accepted: a study in TOML") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{file} is not TOML: {error}") from error
-    try:
-        return parse_study(content, file.stem, file.parent)
-    except InvalidInput as error:
-        raise InvalidInput(f"{file}: {error}") from error
+
+
+def _beside(file: Path, name: Any) -> Path:
+    if not isinstance(name, str) or name == file.name or "like" in _content(file.parent / name):
+        raise InvalidInput(f"like is {name!r}; accepted: the name of another study, one that is like no other")
+    return file.parent / name
 
 
 def parse_study(content: dict[str, Any], title: str = "", beside: Path | None = None) -> Study:
@@ -93,38 +135,69 @@ def parse_study(content: dict[str, Any], title: str = "", beside: Path | None = 
     worlds = dict(_dataset(entry) for entry in content["datasets"])
     if len(worlds) < len(content["datasets"]):
         raise InvalidInput("two data sets have the same name; accepted: a `label` for each")
-    cells = [cell for block in content["policies"] for cell in _cells(block, worlds, beside)]
+    groups = [group for block in content["policies"] for group in _choices(block, worlds, beside)]
+    choices = tuple(choice for tuned, choice in groups if tuned)
+    cells = [cell for tuned, choice in groups if not tuned for cell in choice.cells]
     for number, cell in enumerate(cells):
         if cell in cells[:number]:
             raise InvalidInput(f"{cell.label} on {cell.dataset} is asked for twice; accepted: each once")
-    return Study(content.get("title", title), _horizon(content["horizon"]), _seeds(content["seeds"]), _ndcg(content), tuple(cells))
+    horizon, seeds = _horizon(content["horizon"]), _seeds(content["seeds"])
+    study = Study(content.get("title", title), horizon, seeds, _ndcg(content), tuple(cells), choices)
+    return replace(study, **_tuning(content.get("tuning"), study)) if choices else study
 
 
-def _dataset(entry: Any) -> tuple[str, Environment]:
+def _tuning(table: Any, study: Study) -> dict[str, Any]:
+    if not isinstance(table, dict) or "seeds" not in table:
+        raise InvalidInput("a block has `tune`, and there are no seeds to tune on; accepted: a table [tuning] with seeds")
+    for key in table:
+        if key not in TUNING_KEYS:
+            raise unknown("key of tuning", key, TUNING_KEYS)
+    if not isinstance(table["seeds"], list) or set(table["seeds"]) & set(study.seeds):
+        raise InvalidInput(f"tuning.seeds is {table['seeds']!r}; accepted: a list of whole numbers, none of them a seed of the study")
+    return {"tuning_seeds": _seeds(table["seeds"]), "tuning_horizon": _horizon(table.get("horizon", study.horizon))}
+
+
+def _dataset(entry: Any) -> tuple[str, World]:
+    """Label, environment and what is special about it."""
     table = {"name": entry} if isinstance(entry, str) else entry
     if not isinstance(table, dict) or not isinstance(table.get("name"), str) or not isinstance(table.get("label", ""), str):
         raise InvalidInput(f"data set {entry!r}; accepted: a name, a file, or a table with a name and parameters")
-    parameters = {key: value for key, value in table.items() if key not in ("name", "label")}
-    return str(table.get("label", table["name"])), environments.create(table["name"], parameters)
+    parameters = {key: value for key, value in table.items() if key not in DATASET_KEYS}
+    horizon = _horizon(table["horizon"]) if "horizon" in table else None
+    ranked = table.get("ndcg", True)
+    if not isinstance(ranked, bool):
+        raise InvalidInput(f"ndcg of data set {table['name']!r} is {ranked!r}; accepted: true, false")
+    return str(table.get("label", table["name"])), (environments.create(table["name"], parameters), horizon, ranked)
 
 
-def _cells(block: Any, worlds: dict[str, Environment], beside: Path | None) -> Iterator[Cell]:
+def _choices(block: Any, worlds: dict[str, World], beside: Path | None) -> Iterator[tuple[bool, Choice]]:
+    """Per data set the grid of a block, and whether it is to be tuned."""
     if not isinstance(block, dict) or not isinstance(block.get("name"), str):
         raise InvalidInput(f"policy {block!r}; accepted: a table with a name and parameters")
     labels = block.get("on", list(worlds))
     for name in labels:
         if name not in worlds:
             raise unknown("data set in `on`", name, worlds)
-    axes = {key: value if isinstance(value, list) else [value] for key, value in block.items() if key not in BLOCK_KEYS}
+    tuned = block.get("tune", {})
+    if not isinstance(tuned, dict) or not all(isinstance(values, list) and values for values in tuned.values()):
+        raise InvalidInput(f"tune is {tuned!r}; accepted: a table of parameters, each with a list of values")
+    given = {key: value for key, value in block.items() if key not in BLOCK_KEYS}
+    for key in given.keys() & tuned.keys():
+        raise InvalidInput(f"{key} is given and tuned; accepted: one of them")
+    axes = {key: value if isinstance(value, list) else [value] for key, value in (given | tuned).items()}
     for name in labels:
-        for values in itertools.product(*axes.values()):
-            parameters = dict(zip(axes, values, strict=True))
-            shards, exchange = parameters.pop("shards", 1), parameters.pop("exchange", None)
-            policy = policies.create(block["name"], parameters, beside)
-            check_shards(policy, shards)
-            if exchange is not None:
-                check_whole("exchange", exchange, 1)
-            yield Cell(name, worlds[name], policy, shards, exchange if shards > 1 else None)
+        grid = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+        yield bool(tuned), Choice(tuple(_cell(name, worlds[name], block["name"], parameters, beside) for parameters in grid))
+
+
+def _cell(name: str, world: World, policy_name: str, parameters: dict[str, Any], beside: Path | None) -> Cell:
+    shards, exchange = parameters.pop("shards", 1), parameters.pop("exchange", None)
+    policy = policies.create(policy_name, parameters, beside)
+    check_shards(policy, shards)
+    if exchange is not None:
+        check_whole("exchange", exchange, 1)
+    environment, horizon, ranked = world
+    return Cell(name, environment, policy, shards, exchange if shards > 1 else None, horizon, ranked)
 
 
 def _horizon(value: Any) -> int:

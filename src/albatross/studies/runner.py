@@ -6,6 +6,18 @@ from albatross.studies.execution import available_cores, check_engine, execute
 from albatross.studies.journal import Journal
 from albatross.studies.observer import NOBODY, Observer
 from albatross.studies.plan import Study
+from albatross.studies.tuning import settle
+
+
+def finish_tuned(study: Study, journal: Journal, engine: str = "local", jobs: int | None = None, observer: Observer = NOBODY) -> Study:
+    """Tune what a study leaves open, run what is missing of it, and return it with every choice settled."""
+    if study.choices:
+        grid = study.tuning()
+        observer.tell(f"Tuning: {len(grid.trials()):,} trials on seeds of their own.")
+        finish([grid], journal, engine, jobs, observer)
+        study = settle(study, journal)
+    finish([study], journal, engine, jobs, observer)
+    return study
 
 
 def finish(studies: Sequence[Study], journal: Journal, engine: str = "local", jobs: int | None = None, observer: Observer = NOBODY) -> None:

@@ -1,5 +1,6 @@
 """Choosing parameters on one set of seeds, to be reported on another."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,19 @@ from albatross.core.files import whole_file
 from albatross.studies.journal import Journal
 from albatross.studies.paper import FIXED, Tuned
 from albatross.studies.plan import Study
+
+
+def settle(study: Study, journal: Journal) -> Study:
+    """The study with the best of each choice in its place; those that are not all tuned yet stay choices."""
+    grid, cells, waiting = study.tuning(), [], []
+    for choice in study.choices:
+        trials = [grid.trials_of(cell) for cell in choice.cells]
+        if all(trial in journal for by_seed in trials for trial in by_seed):
+            regrets = [np.mean([journal[trial].regret[-1] for trial in by_seed]) for by_seed in trials]
+            cells.append(choice.cells[int(np.argmin(regrets))])
+        else:
+            waiting.append(choice)
+    return replace(study, cells=(*study.cells, *cells), choices=tuple(waiting))
 
 
 def best_parameters(grid: Study, journal: Journal) -> Tuned:

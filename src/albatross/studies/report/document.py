@@ -19,7 +19,7 @@ POLICY = (
 )
 """Nothing is loaded from anywhere: what is needed is in the file."""
 
-WORDS = ("reproduced", "not reproduced", "undecided", "no verdict")
+WORDS = ("reproduced", "not reproduced", "undecided", "no verdict", "contradicted")
 """Verdicts, which have colours of their own."""
 
 A_NUMBER = re.compile(r"–|[-−]?[\d,.]+ ?%?( \[[^\]]*\])?")

@@ -11,7 +11,7 @@ import numpy as np
 from albatross.core.files import whole_file
 from albatross.core.streams import stream
 from albatross.core.version import VERSION
-from albatross.studies.claims import NOT_REPRODUCED, REPRODUCED, UNDECIDED
+from albatross.studies.claims import HISTORY, NOT_REPRODUCED, REPRODUCED, UNDECIDED
 from albatross.studies.evidence import Outcomes
 from albatross.studies.paper import TITLES, Tuned
 from albatross.studies.report.beyond import beyond_blocks
@@ -70,6 +70,8 @@ def paper_blocks(reproduction: Reproduction, pictures: Sequence[Picture]) -> lis
         *(Paragraph(f"{TITLES[name]} is left out: {reason}") for name, reason in reproduction.missing.items()),
         Heading("Claims"),
         Grid(("claim", "where", "verdict", "measured"), [list(verdict) for verdict in verdicts]),
+        Heading("History"),
+        Grid(("claim", "where", "verdict", "references"), [list(verdict) for verdict in HISTORY]),
         Heading("Figures"),
         *pictures,
         Heading("Regret, NDCG and time"),

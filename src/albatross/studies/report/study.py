@@ -76,7 +76,7 @@ def compare_policies(planned: Study, journal: Journal, policy: str, at: Sequence
             [f"regret at {step:,}", *_against(ours, others, partial(Result.regret_at, step=step), min, 0)]
             for step in at or [planned.horizon]
         ]
-        if planned.ndcg:
+        if planned.ndcg and all(cell.ranked for cell in peers.values()):
             blocks[dataset].append([f"NDCG@{planned.ndcg.depth}", *_against(ours, others, _final_ndcg, max, 4)])
     title = f"{planned.title}: means over seeds with 95 % intervals, differences paired by seed{_noted(planned)}"
     return Summary(title, ("", policy, "best other", "difference", "which"), blocks)
@@ -93,7 +93,7 @@ def _line(planned: Study, cell: Cell, journal: Journal) -> list[str]:
     if not results:
         return [*begun, *[NOTHING] * (4 if planned.ndcg else 3)]
     regret = mean_over_seeds([result.regret[-1] for result in results], stream(0, "bootstrap"))
-    ndcg = [show_number(np.mean([result.ndcg[-1] for result in results]), 4)] if planned.ndcg else []
+    ndcg = [show_number(np.mean([result.ndcg[-1] for result in results]), 4) if cell.ranked else NOTHING] if planned.ndcg else []
     seconds = show_number(np.mean([result.seconds for result in results]), 2)
     return [*begun, show_number(regret.mean), show_interval(regret), *ndcg, seconds]
 

@@ -1,0 +1,36 @@
+"""MovieLens 32M: 32 million ratings of movies by people who rated at least 20 each."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from albatross.core.ratings import RatingTable, Scale, tabulated
+from albatross.datasets import DataSet
+from albatross.datasets.archive import Archive, columns
+
+
+@dataclass(frozen=True)
+class MovieLens32M(DataSet):
+    """32,000,204 ratings of 87,585 movies, of which some have none, by 200,948 users.
+
+    Half stars from 0.5 to 5, collected 1995 to 2023. Always the whole of it.
+    """
+
+    title: ClassVar[str] = "MovieLens 32M"
+    home: ClassVar[str] = "https://grouplens.org/datasets/movielens/32m/"
+    archives: ClassVar[tuple[Archive, ...]] = (
+        Archive(
+            address="https://files.grouplens.org/datasets/movielens/ml-32m.zip",
+            names=("ml-32m.zip",),
+            checksum="md5:d472be332d4daa821edc399621853b57",
+            terms="For research. Acknowledge the use in publications; do not state or imply that the University of Minnesota or GroupLens "
+            "endorses you; do not redistribute the data, nor use it commercially, without permission.",
+        ),
+    )
+    citation: ClassVar[str] = "Harper, Konstan: The MovieLens Datasets: History and Context. ACM TiiS 5(4), 2015"
+    scale: ClassVar[Scale] = (0.5, 5)
+
+    def read(self, *paths: Path) -> RatingTable:
+        types = {"user": "INTEGER", "item": "INTEGER", "rating": "DOUBLE", "time": "BIGINT"}
+        found = columns(paths[0], "ratings.csv", types, separator=",", header="userId,movieId,rating,timestamp")
+        return tabulated(found["user"], found["item"], found["rating"], scale=self.scale, source=self.dataset_name())

@@ -1,4 +1,4 @@
-"""A page in a browser of its own, and names that somebody would choose who wants to break it."""
+"""A page in a browser of its own, the addresses of its views, and names that somebody would choose who wants to break it."""
 
 from typing import Any
 
@@ -16,6 +16,17 @@ HOSTILE = [
     "x" * 256,
     "👩‍👩‍👧‍👦" * 36,
 ]
+
+VIEWS = {
+    "live": "live-reward",
+    "try?user=user+1&n=2": "try-item",
+    "why?id={decision}": "why-items",
+    "user?user=user+1": "user-ellipse",
+    "items": "items-map",
+    "whatif?user=user+1&item=item+3&rating=5": "whatif-after",
+    "log?seq=200&user=user+1": "log-past",
+}
+"""Every view as an address, and what is there once it is drawn."""
 
 WATCH = """
 window.violations = [];

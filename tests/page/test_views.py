@@ -8,20 +8,9 @@ from urllib.parse import urlencode
 import pytest
 from live import Live
 
-from page.tab import Tab
+from page.tab import VIEWS, Tab
 
 pytestmark = pytest.mark.xdist_group("page")
-
-VIEWS = {
-    "live": "live-reward",
-    "try?user=user+1&n=2": "try-item",
-    "why?id={decision}": "why-items",
-    "user?user=user+1": "user-ellipse",
-    "items": "items-map",
-    "whatif?user=user+1&item=item+3&rating=5": "whatif-after",
-    "log?seq=200&user=user+1": "log-past",
-}
-"""Every view as an address, and what is there once it is drawn."""
 
 
 def latest_decision(live: Live) -> str:

@@ -76,6 +76,17 @@ def post(port: int, path: str, body: dict[str, Any]) -> tuple[int, Any]:
             connection.close()
 
 
+def check_page(port: int) -> None:
+    """A front has the page, and answers what the page asks."""
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=120)) as connection:
+        connection.request("GET", "/")
+        response = connection.getresponse()
+        assert (response.status, response.read()[:15].lower()) == (200, b"<!doctype html>")
+    for verb in ("users/list", "items/list", "events/list"):
+        code, answer = post(port, f"/v1/{verb}", {})
+        assert code == 200, answer
+
+
 def status(address: str, capsys: pytest.CaptureFixture[str]) -> Any:
     capsys.readouterr()
     assert main(["cluster", "status", address, "--json"]) == 0
@@ -102,6 +113,7 @@ def test_killed_processes_are_replaced_and_no_request_fails(
                 answers.append(post(cluster.port, "/v1/feedback", {"event_id": name, "user": "ann", "item": "tea", "rating": 3}))
 
         rate(10)
+        check_page(cluster.port)
         found = status(address, capsys)
         (shard,) = found["shards"]
         assert (shard["shard"], shard["epoch"], shard["state"], shard["seq"]) == (0, 1, "serving", 12)

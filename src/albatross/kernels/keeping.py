@@ -47,7 +47,7 @@ class Kept:
             return
         kind: Any = numba.typeof(parts)  # type: ignore[no-untyped-call]
         self._numba_type_ = KeptType(kind)  # where Numba's dispatcher looks first
-        entry = program(keep, type(parts.state) if "state" in parts._fields else None)
+        entry = program(keep, type(getattr(parts, "state", parts)))
         if kind not in _sizes:
             _sizes[kind] = entry(parts, 0)
         self._native = np.empty(_sizes[kind], np.uint8)

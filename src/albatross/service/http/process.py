@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import re
 import signal
 import socket
@@ -139,6 +140,7 @@ def serve(
             raise SystemExit(1) from None
         finally:
             keys.ring.close()
+            gc.freeze()  # the last collection of an ending interpreter crashes now and then in msgspec's recursive types
 
 
 async def _serve(

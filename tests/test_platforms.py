@@ -1,5 +1,6 @@
 """Other systems, simulated: without what Linux has and they lack. Nobody runs the whole suite there; see docs/reference/platforms.md."""
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -65,3 +66,4 @@ def test_it_serves_without_them(tmp_path: Path) -> None:
     with Live(tmp_path / "shop", "--policy", "item-mean", before=ELSEWHERE) as live:
         assert live.post("/v1/recommend", {"user": "ann", "candidates": ["tea", "mate"]}).status == 200
         assert live.post("/v1/feedback", {"event_id": "1", "user": "ann", "item": "tea", "rating": 4}).json["applied"]
+        assert live.kill(signal.SIGTERM) == 0

@@ -14,7 +14,7 @@ from albatross.core.ratings import RatingTable, Scale, Summary
 from albatross.datasets import archive
 from albatross.datasets.archive import Archive, Tell, quietly
 
-NOT_SOURCES = ("archive", "tabular")
+NOT_SOURCES = ("archive", "grouplens", "tabular")
 """Files of this folder that serve the others."""
 
 

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from albatross.core.ratings import RatingTable, Scale, tabulated
+from albatross.core.ratings import RatingTable, Scale
 from albatross.datasets import DataSet
-from albatross.datasets.archive import Archive, columns
+from albatross.datasets.archive import Archive
+from albatross.datasets.grouplens import CITATION, archive_of, read_ratings
 
 
 @dataclass(frozen=True)
@@ -18,19 +19,9 @@ class MovieLens100K(DataSet):
 
     title: ClassVar[str] = "MovieLens 100K"
     home: ClassVar[str] = "https://grouplens.org/datasets/movielens/100k/"
-    archives: ClassVar[tuple[Archive, ...]] = (
-        Archive(
-            address="https://files.grouplens.org/datasets/movielens/ml-100k.zip",
-            names=("ml-100k.zip",),
-            checksum="md5:0e33842e24a9c977be4e0107933c0723",
-            terms="For research. Acknowledge the use in publications; do not state or imply that the University of Minnesota or GroupLens "
-            "endorses you; do not redistribute the data, nor use it commercially, without permission.",
-        ),
-    )
-    citation: ClassVar[str] = "Harper, Konstan: The MovieLens Datasets: History and Context. ACM TiiS 5(4), 2015"
+    archives: ClassVar[tuple[Archive, ...]] = (archive_of("ml-100k.zip", "md5:0e33842e24a9c977be4e0107933c0723"),)
+    citation: ClassVar[str] = CITATION
     scale: ClassVar[Scale] = (1, 5)
 
     def read(self, *paths: Path) -> RatingTable:
-        types = {"user": "INTEGER", "item": "INTEGER", "rating": "DOUBLE", "time": "BIGINT"}
-        found = columns(paths[0], "u.data", types, separator="\t")
-        return tabulated(found["user"], found["item"], found["rating"], scale=self.scale, source=self.dataset_name())
+        return read_ratings(paths[0], "u.data", "\t", self.scale, self.dataset_name())

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from albatross.core.ratings import RatingTable, Scale, tabulated
+from albatross.core.ratings import RatingTable, Scale
 from albatross.datasets import DataSet
-from albatross.datasets.archive import Archive, columns
+from albatross.datasets.archive import Archive
+from albatross.datasets.grouplens import CITATION, archive_of, read_ratings
 
 
 @dataclass(frozen=True)
@@ -15,19 +16,9 @@ class MovieLens1M(DataSet):
 
     title: ClassVar[str] = "MovieLens 1M"
     home: ClassVar[str] = "https://grouplens.org/datasets/movielens/1m/"
-    archives: ClassVar[tuple[Archive, ...]] = (
-        Archive(
-            address="https://files.grouplens.org/datasets/movielens/ml-1m.zip",
-            names=("ml-1m.zip", "ml-1m_no-timestamps.zip"),
-            checksum="md5:c4d9eecfca2ab87c1945afe126590906",
-            terms="For research. Acknowledge the use in publications; do not state or imply that the University of Minnesota or GroupLens "
-            "endorses you; do not redistribute the data, nor use it commercially, without permission.",
-        ),
-    )
-    citation: ClassVar[str] = "Harper, Konstan: The MovieLens Datasets: History and Context. ACM TiiS 5(4), 2015"
+    archives: ClassVar[tuple[Archive, ...]] = (archive_of("ml-1m.zip", "md5:c4d9eecfca2ab87c1945afe126590906", "ml-1m_no-timestamps.zip"),)
+    citation: ClassVar[str] = CITATION
     scale: ClassVar[Scale] = (1, 5)
 
     def read(self, *paths: Path) -> RatingTable:
-        types = {"user": "INTEGER", "item": "INTEGER", "rating": "DOUBLE", "time": "BIGINT"}
-        found = columns(paths[0], "ratings.dat", types, separator="::")
-        return tabulated(found["user"], found["item"], found["rating"], scale=self.scale, source=self.dataset_name())
+        return read_ratings(paths[0], "ratings.dat", "::", self.scale, self.dataset_name())

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from albatross.core.ratings import RatingTable, Scale, tabulated
+from albatross.core.ratings import RatingTable, Scale
 from albatross.datasets import DataSet
-from albatross.datasets.archive import Archive, columns
+from albatross.datasets.archive import Archive
+from albatross.datasets.grouplens import CITATION, archive_of, read_ratings
 
 
 @dataclass(frozen=True)
@@ -18,19 +19,9 @@ class MovieLens25M(DataSet):
 
     title: ClassVar[str] = "MovieLens 25M"
     home: ClassVar[str] = "https://grouplens.org/datasets/movielens/25m/"
-    archives: ClassVar[tuple[Archive, ...]] = (
-        Archive(
-            address="https://files.grouplens.org/datasets/movielens/ml-25m.zip",
-            names=("ml-25m.zip",),
-            checksum="md5:6b51fb2759a8657d3bfcbfc42b592ada",
-            terms="For research. Acknowledge the use in publications; do not state or imply that the University of Minnesota or GroupLens "
-            "endorses you; do not redistribute the data, nor use it commercially, without permission.",
-        ),
-    )
-    citation: ClassVar[str] = "Harper, Konstan: The MovieLens Datasets: History and Context. ACM TiiS 5(4), 2015"
+    archives: ClassVar[tuple[Archive, ...]] = (archive_of("ml-25m.zip", "md5:6b51fb2759a8657d3bfcbfc42b592ada"),)
+    citation: ClassVar[str] = CITATION
     scale: ClassVar[Scale] = (0.5, 5)
 
     def read(self, *paths: Path) -> RatingTable:
-        types = {"user": "INTEGER", "item": "INTEGER", "rating": "DOUBLE", "time": "BIGINT"}
-        found = columns(paths[0], "ratings.csv", types, separator=",", header="userId,movieId,rating,timestamp")
-        return tabulated(found["user"], found["item"], found["rating"], scale=self.scale, source=self.dataset_name())
+        return read_ratings(paths[0], "ratings.csv", ",", self.scale, self.dataset_name(), header="userId,movieId,rating,timestamp")

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from albatross.core.ratings import RatingTable, Scale, tabulated
+from albatross.core.ratings import RatingTable, Scale
 from albatross.datasets import DataSet
-from albatross.datasets.archive import Archive, columns
+from albatross.datasets.archive import Archive
+from albatross.datasets.grouplens import CITATION, archive_of, read_ratings
 
 
 @dataclass(frozen=True)
@@ -18,19 +19,9 @@ class MovieLens32M(DataSet):
 
     title: ClassVar[str] = "MovieLens 32M"
     home: ClassVar[str] = "https://grouplens.org/datasets/movielens/32m/"
-    archives: ClassVar[tuple[Archive, ...]] = (
-        Archive(
-            address="https://files.grouplens.org/datasets/movielens/ml-32m.zip",
-            names=("ml-32m.zip",),
-            checksum="md5:d472be332d4daa821edc399621853b57",
-            terms="For research. Acknowledge the use in publications; do not state or imply that the University of Minnesota or GroupLens "
-            "endorses you; do not redistribute the data, nor use it commercially, without permission.",
-        ),
-    )
-    citation: ClassVar[str] = "Harper, Konstan: The MovieLens Datasets: History and Context. ACM TiiS 5(4), 2015"
+    archives: ClassVar[tuple[Archive, ...]] = (archive_of("ml-32m.zip", "md5:d472be332d4daa821edc399621853b57"),)
+    citation: ClassVar[str] = CITATION
     scale: ClassVar[Scale] = (0.5, 5)
 
     def read(self, *paths: Path) -> RatingTable:
-        types = {"user": "INTEGER", "item": "INTEGER", "rating": "DOUBLE", "time": "BIGINT"}
-        found = columns(paths[0], "ratings.csv", types, separator=",", header="userId,movieId,rating,timestamp")
-        return tabulated(found["user"], found["item"], found["rating"], scale=self.scale, source=self.dataset_name())
+        return read_ratings(paths[0], "ratings.csv", ",", self.scale, self.dataset_name(), header="userId,movieId,rating,timestamp")

@@ -20,7 +20,7 @@ from albatross.service.engine.ledger import rated_by
 from albatross.service.engine.model import NONE, Model, waiting_at
 from albatross.service.engine.overlay import Overlay
 from albatross.service.engine.reasoning import why
-from albatross.service.storage.events import Decided, Placed, ReasonForItem, Reasons, Region
+from albatross.service.storage.events import Decided, Placed, ReasonForItem, Reasons, Region, Rules
 
 CLOSE = 5
 """How many of the items that were not shown a decision that explains itself remembers."""
@@ -57,6 +57,20 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
     if request.explain:
         close = [shown for shown in best_of(agent, view, remaining, CLOSE + 1) if shown.item != placed[-1].item][:CLOSE]
         reasons = replace(reasons_for(view, agent, request.user, pending, placed), close=close)
+    return event_of(model, request, model_seq, at, incarnation, placed, reasons)
+
+
+def event_of(
+    model: Model,
+    request: Recommend,
+    model_seq: int,
+    at: float,
+    incarnation: str,
+    placed: list[Placed],
+    reasons: Reasons | None,
+    rules: Rules | None = None,
+) -> Decided:
+    """A decision as it stands in the log."""
     return Decided(
         at=at,
         user=request.user,
@@ -70,6 +84,7 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
         items=placed,
         reasons=reasons,
         incarnation=incarnation,
+        rules=rules,
     )
 
 

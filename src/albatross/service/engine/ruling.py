@@ -25,6 +25,7 @@ from albatross.service.engine.deciding import (
     choose_counting,
     decision_stream,
     eligible,
+    event_of,
     finite,
     likelihood_of_other,
     others,
@@ -112,21 +113,7 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
         choose_counting(agent, user, rest, counted, random)
         names = {item.item for item in placed}
         reasons = replace(reasons, close=[item for item in best_of(agent, view, rest, CLOSE + 1) if item.item not in names][:CLOSE])
-    return Decided(
-        at=at,
-        user=request.user,
-        n=request.n,
-        candidates=request.candidates,
-        exclude=request.exclude,
-        exclude_seen=request.exclude_seen,
-        request_id=request.request_id,
-        model_seq=model_seq,
-        user_ratings=model.ratings_of(request.user),
-        items=placed,
-        reasons=reasons,
-        incarnation=incarnation,
-        rules=rules_of(request),
-    )
+    return event_of(model, request, model_seq, at, incarnation, placed, reasons, rules_of(request))
 
 
 def _drawn(random: np.random.Generator, share: float, new: Items, floor: float, size: int, best: int) -> tuple[int, bool]:

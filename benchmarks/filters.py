@@ -6,8 +6,8 @@ import time
 import numpy as np
 
 from albatross.service.api.rules import Where
-from albatross.service.engine.descriptions import Descriptions
-from albatross.service.engine.filtering import Filters
+from albatross.service.engine.learned.descriptions import Descriptions
+from albatross.service.engine.learned.filtering import Filters
 from albatross.service.storage.events import Description
 
 ITEMS, LABELS, TIMES = 100_000, 50, 200

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from albatross.environments.synthetic import Gaussian
 from albatross.kernels.compiling import program
-from albatross.kernels.scoring import optimistic_scores, scoring_block
+from albatross.kernels.search.scoring import optimistic_scores, scoring_block
 from albatross.policies.alb import ALB
 from benchmarks import limit
 from benchmarks.literal_alb import LiteralALB

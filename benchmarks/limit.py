@@ -17,7 +17,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from albatross.kernels.compiling import OPTIONS
-from albatross.kernels.lanes import LANES
+from albatross.kernels.search.lanes import LANES
 from benchmarks.stepping import new_reading, now
 
 write: Any = cgutils  # published without types

@@ -10,7 +10,7 @@ import numpy as np
 from albatross import simulate
 from albatross.core.recording import Recording
 from albatross.environments.synthetic import Gaussian
-from albatross.kernels import catalogue
+from albatross.kernels.search import catalogue
 from albatross.policies.alb import ALB
 from benchmarks.measuring import Line, Quantity
 

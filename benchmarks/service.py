@@ -25,7 +25,7 @@ from albatross import Agent
 from albatross.policies.alb import ALB
 from albatross.service.api.requests import Feedback
 from albatross.service.engine.engine import Engine
-from albatross.service.engine.options import Options
+from albatross.service.engine.learned.options import Options
 from albatross.service.storage.log import SQLiteLog
 from albatross.service.storage.mark import Head, Mark
 from albatross.service.storage.store import Row

@@ -19,14 +19,14 @@ from albatross.core.environment import BERNOULLI, GAUSSIAN, World
 from albatross.core.errors import InvalidInput
 from albatross.environments import create
 from albatross.environments.world import reaction
-from albatross.kernels.gittins import worth
-from albatross.kernels.valuing import COMING_VISITS
+from albatross.kernels.mean_field.gittins import worth
+from albatross.kernels.mean_field.valuing import COMING_VISITS
 from benchmarks.told_logged import HORIZON, Array, Visits, compiled, told_others, told_variances, visits_of
 
 STEPS = np.array([5_000, 10_000, 25_000])
 OPTIMISMS = (0.5, 0.7, 1.0, 1.4)
 GITTINS = 0.4
-"""What the noise counts for in Gittins' index; see `albatross.kernels.gittins`."""
+"""What the noise counts for in Gittins' index; see `albatross.kernels.mean_field.gittins`."""
 
 Bandit = Callable[[float, int], Array]
 """From optimism and seed to the regret of each step."""

@@ -14,8 +14,8 @@ from albatross.core.environment import World
 from albatross.core.streams import stream
 from albatross.environments import create
 from albatross.environments.world import arrivals, reaction_draws
-from albatross.kernels.gittins import bonus, worth
-from albatross.kernels.valuing import COMING_VISITS
+from albatross.kernels.mean_field.gittins import bonus, worth
+from albatross.kernels.mean_field.valuing import COMING_VISITS
 
 HORIZON = 25_000
 ROUNDS = 300

@@ -12,7 +12,7 @@ from albatross.core.streams import Streams
 from albatross.kernels.linear import Vector
 from albatross.kernels.operations import Items, Slate, implements, select, update
 from albatross.kernels.pairs import NOTHING, Pairs, no_pairs, remember
-from albatross.kernels.scoring import best_position
+from albatross.kernels.search.scoring import best_position
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,6 @@ def test_a_terminal_is_shown_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_command_of_the_service_loads_nothing_of_studies() -> None:
-    code = "import sys, albatross.cli.folder, albatross.cli.importing; print('albatross.studies' in sys.modules)"
+    code = "import sys, albatross.cli.service.folder, albatross.cli.service.importing; print('albatross.studies' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

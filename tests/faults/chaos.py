@@ -17,7 +17,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from albatross.service.engine.recovery import recover
+from albatross.service.engine.recovering.recovery import recover
 from albatross.service.storage.events import Decided, Rated, Reacted
 from albatross.service.storage.home import Home, home_of
 from albatross.service.storage.postgres.home import PostgresHome

@@ -16,8 +16,8 @@ from albatross.policies.alb import ALB
 from albatross.service.api.answers import Accepted
 from albatross.service.api.requests import AskVersion, Feedback, FeedbackBatch, Recommend, TakeSnapshot
 from albatross.service.engine.engine import Engine
-from albatross.service.engine.options import Options
-from albatross.service.engine.recovery import recover
+from albatross.service.engine.learned.options import Options
+from albatross.service.engine.recovering.recovery import recover
 from albatross.service.storage.folder import SNAPSHOTS
 from albatross.service.storage.log import SQLiteLog
 from albatross.service.storage.reading import read_genesis

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from albatross.service.api.requests import Feedback, Recommend
 from albatross.service.engine.engine import Engine
-from albatross.service.engine.options import Options
+from albatross.service.engine.learned.options import Options
 from albatross.service.http.logs import configure_log
 from albatross.service.http.process import Address, serve
 from albatross.service.storage.home import Home, home_of

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from albatross.core.agent import Agent
 from albatross.core.policy import Policy
-from albatross.kernels import catalogue as catalogues
-from albatross.kernels.arranging import BLOCK, Catalogue
-from albatross.kernels.catalogue import best_item, is_large, largest_stretch, moved
 from albatross.kernels.compiling import program
 from albatross.kernels.operations import ALL_ITEMS
-from albatross.kernels.scoring import best_position, optimistic_scores, scoring_block
+from albatross.kernels.search import catalogue as catalogues
+from albatross.kernels.search.arranging import BLOCK, Catalogue
+from albatross.kernels.search.catalogue import best_item, is_large, largest_stretch, moved
+from albatross.kernels.search.scoring import best_position, optimistic_scores, scoring_block
 from albatross.policies.alb import ALB
 from albatross.policies.alb_rs import ALBRS
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from albatross.kernels.gittins import LOOKS, bonus, worth, worth_of
+from albatross.kernels.mean_field.gittins import LOOKS, bonus, worth, worth_of
 
 
 def expected_gain(q: float) -> float:

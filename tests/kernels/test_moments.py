@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from albatross.kernels.moments import add_moments, certain, describe, expected_mean, fit, no_regression, partner_weights
+from albatross.kernels.mean_field.moments import add_moments, certain, describe, expected_mean, fit, no_regression, partner_weights
 
 RANKS = [1, 2, 5]
 

@@ -10,8 +10,14 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from albatross.core.state import reserve
-from albatross.kernels.hottopixx import solve_programme
-from albatross.kernels.nonnegative import fill_table, nonnegative_least_squares, simplex_least_squares, successive_projections, table
+from albatross.kernels.fitting.hottopixx import solve_programme
+from albatross.kernels.fitting.nonnegative import (
+    fill_table,
+    nonnegative_least_squares,
+    simplex_least_squares,
+    successive_projections,
+    table,
+)
 from albatross.kernels.pairs import no_pairs, remember
 
 Array = NDArray[np.float64]

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from albatross.kernels import particles as filtering
 from albatross.kernels import sampling
 from albatross.kernels.compiling import program
-from albatross.kernels.slots import gather, scatter
+from albatross.kernels.particles import particles as filtering
+from albatross.kernels.particles.slots import gather, scatter
 
 Array = NDArray[Any]
 SEEDS = st.integers(0, 10_000)

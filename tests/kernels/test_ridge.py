@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from albatross.kernels.fitting.ridge import add_term, pack_whitener, packed_width, solve_sums
 from albatross.kernels.linear import packed_size
-from albatross.kernels.ridge import add_term, pack_whitener, packed_width, solve_sums
 
 RIDGE = 0.3
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from albatross.kernels.compiling import program
 from albatross.kernels.operations import ALL_ITEMS, Items
-from albatross.kernels.scoring import BLOCK, best_position, optimistic_scores, scoring_block
+from albatross.kernels.search.scoring import BLOCK, best_position, optimistic_scores, scoring_block
 
 Array = NDArray[np.float64]
 SIZES = [1, 2, BLOCK - 1, BLOCK, BLOCK + 1, 300]

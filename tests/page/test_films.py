@@ -11,7 +11,7 @@ from live import Live
 from albatross.datasets import archive
 from albatross.datasets.movielens_100k import MovieLens100K
 from albatross.service.engine.engine import Engine
-from albatross.service.engine.options import Options
+from albatross.service.engine.learned.options import Options
 from albatross.service.tools.importing import import_rows
 from page.tab import VIEWS, Tab
 

@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from albatross import Agent
 from albatross.core.state import reserve
 from albatross.environments.synthetic import Gaussian
-from albatross.kernels import alternating, linear, scoring
-from albatross.kernels.alternating import REBUILD_INTERVAL
+from albatross.kernels import linear
+from albatross.kernels.alternating import steps as alternating
+from albatross.kernels.alternating.steps import REBUILD_INTERVAL
 from albatross.kernels.operations import ALL_ITEMS, select, update
+from albatross.kernels.search import scoring
 from albatross.policies.alb import ALB
 
 pytestmark = pytest.mark.xdist_group("alb")

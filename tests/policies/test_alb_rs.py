@@ -6,8 +6,8 @@ import pytest
 from albatross import Agent, simulate
 from albatross.core.state import reserve
 from albatross.environments.synthetic import Bernoulli, Gaussian, Synthetic, Uniform
-from albatross.kernels.catalogue import SEARCHED_FROM
 from albatross.kernels.operations import ALL_ITEMS
+from albatross.kernels.search.catalogue import SEARCHED_FROM
 from albatross.policies.alb import ALB
 from albatross.policies.alb_rs import ALBRS, choose_item, is_due, learn_rating
 

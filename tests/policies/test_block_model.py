@@ -5,7 +5,7 @@ import pytest
 from scipy.special import digamma as exact_digamma
 
 from albatross import Agent
-from albatross.kernels.blocks import digamma
+from albatross.kernels.fitting.blocks import digamma
 from albatross.policies.block_model import BlockModel
 
 USERS, ITEMS = 8, 11

@@ -8,8 +8,8 @@ import pytest
 from albatross import Agent, simulate
 from albatross.checks.worlds import Checkerboard
 from albatross.environments.synthetic import Gaussian
-from albatross.kernels.gittins import worth_of
-from albatross.kernels.mean_field import (
+from albatross.kernels.mean_field.gittins import worth_of
+from albatross.kernels.mean_field.learning import (
     pair_weight,
     part_of_pair,
 )

@@ -13,8 +13,8 @@ from albatross.core.policy import Policy
 from albatross.core.state import flatten
 from albatross.core.streams import stream
 from albatross.environments.synthetic import Gaussian, Synthetic, Uniform
-from albatross.kernels.alternating import REBUILD_INTERVAL, RESCUE_INTERVAL
-from albatross.kernels.particles import widen_unit
+from albatross.kernels.alternating.steps import REBUILD_INTERVAL, RESCUE_INTERVAL
+from albatross.kernels.particles.particles import widen_unit
 from albatross.policies.pts import PTS
 from albatross.policies.pts_b import PTSB
 from albatross.policies.random import Random

@@ -16,7 +16,7 @@ from albatross.policies.alb import ALB
 from albatross.service.api.errors import EventReused
 from albatross.service.api.requests import AskVersion, Feedback, Recommend, TakeSnapshot
 from albatross.service.engine.engine import Engine
-from albatross.service.engine.options import Options
+from albatross.service.engine.learned.options import Options
 from albatross.service.storage import snapshots
 from albatross.service.storage.folder import LOG
 from albatross.service.storage.store import DamagedLog

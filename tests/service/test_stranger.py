@@ -10,7 +10,7 @@ from albatross.datasets import archive
 from albatross.datasets.movielens_100k import MovieLens100K
 from albatross.service.api.requests import Recommend
 from albatross.service.engine.engine import Engine
-from albatross.service.engine.options import Options
+from albatross.service.engine.learned.options import Options
 from albatross.service.tools.importing import import_rows
 
 pytestmark = pytest.mark.xdist_group("mean-field")

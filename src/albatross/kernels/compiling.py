@@ -101,7 +101,7 @@ def _lasting(owner: Any) -> bool:
 @functools.cache
 def _fingerprint(*sources: Path) -> str:
     digest = hashlib.blake2b(f"{numba.__version__} {np.__version__}".encode(), digest_size=12)
-    shared = (file for folder in SHARED_FOLDERS for file in PACKAGE.joinpath(folder).glob("*.py"))
+    shared = (file for folder in SHARED_FOLDERS for file in PACKAGE.joinpath(folder).rglob("*.py"))
     for file in sorted({*shared, *sources}):
         digest.update(file.read_bytes())
     return digest.hexdigest()

@@ -5,15 +5,15 @@ What was fitted to the rating in between stays as it was, but for the pair's own
 
 from typing import Any
 
-from albatross.kernels.alternating import RESCUE_INTERVAL, Ellipsoid, rebuild_items, refit_item
-from albatross.kernels.catalogue import note_again
+from albatross.kernels.alternating.steps import RESCUE_INTERVAL, Ellipsoid, rebuild_items, refit_item
 from albatross.kernels.compiling import kernel
 from albatross.kernels.counting import Tally
-from albatross.kernels.mean_field import Room, pair_weight, refit_user
-from albatross.kernels.mean_field import refit_item as fit_item
-from albatross.kernels.moments import row_start
+from albatross.kernels.mean_field.learning import Room, pair_weight, refit_user
+from albatross.kernels.mean_field.learning import refit_item as fit_item
+from albatross.kernels.mean_field.moments import row_start
+from albatross.kernels.mean_field.population import guess_population
 from albatross.kernels.pairs import NOTHING, Pairs, find_pair
-from albatross.kernels.population import guess_population
+from albatross.kernels.search.catalogue import note_again
 
 ONE_RATING = 1.0 + 1e-9
 """What the ratings of an item weigh together where there is only one, and rounding."""

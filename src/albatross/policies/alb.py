@@ -10,7 +10,8 @@ from albatross.core.environment import Truth
 from albatross.core.parameters import parameter
 from albatross.core.policy import Division, Policy
 from albatross.core.streams import Streams
-from albatross.kernels.alternating import (
+from albatross.kernels.alternating.dividing import leave_rebuilding, refit_items
+from albatross.kernels.alternating.steps import (
     Ellipsoid,
     add_rating,
     attribute_mean,
@@ -22,7 +23,6 @@ from albatross.kernels.alternating import (
     suppose_ratings,
     width_of,
 )
-from albatross.kernels.dividing import leave_rebuilding, refit_items
 from albatross.kernels.linear import Matrix, Vector, packed_size
 from albatross.kernels.operations import (
     Belief,

@@ -11,7 +11,8 @@ from albatross.core.environment import Truth
 from albatross.core.parameters import parameter
 from albatross.core.policy import Division, Policy
 from albatross.core.streams import Streams
-from albatross.kernels.alternating import (
+from albatross.kernels.alternating.dividing import leave_rebuilding, refit_items
+from albatross.kernels.alternating.steps import (
     Ellipsoid,
     add_rating,
     describe_user,
@@ -23,9 +24,7 @@ from albatross.kernels.alternating import (
     suppose_ratings,
     width_of,
 )
-from albatross.kernels.catalogue import search
 from albatross.kernels.compiling import kernel
-from albatross.kernels.dividing import leave_rebuilding, refit_items
 from albatross.kernels.linear import Matrix, Vector, dot, packed_size, solve_lower, solve_upper
 from albatross.kernels.operations import (
     Belief,
@@ -43,7 +42,8 @@ from albatross.kernels.operations import (
 )
 from albatross.kernels.pairs import Pairs, no_pairs
 from albatross.kernels.replacing import exchange_alternating
-from albatross.kernels.scoring import best_position, plain_scores
+from albatross.kernels.search.catalogue import search
+from albatross.kernels.search.scoring import best_position, plain_scores
 
 NEVER_SWITCHED = -1.0
 

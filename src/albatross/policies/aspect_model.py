@@ -15,7 +15,7 @@ from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import Matrix, Vector
 from albatross.kernels.operations import Items, Slate, implements, select, update
 from albatross.kernels.pairs import NOTHING, Pairs, no_pairs, remember
-from albatross.kernels.scoring import best_position
+from albatross.kernels.search.scoring import best_position
 
 STRENGTH = 1.0
 """Ratings that a prior counts for: of a user's types, and of an item's ratings per type."""

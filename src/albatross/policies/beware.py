@@ -11,10 +11,10 @@ from albatross.core.policy import Policy
 from albatross.core.streams import Streams
 from albatross.kernels.compiling import kernel
 from albatross.kernels.counting import any_best
+from albatross.kernels.fitting.regressing import Side, Work, add_rating, new_side, new_work, next_turn, refit, regress
 from albatross.kernels.linear import Matrix, Vector, invert_lower
 from albatross.kernels.operations import Items, Slate, implements, select, update
-from albatross.kernels.regressing import Side, Work, add_rating, new_side, new_work, next_turn, refit, regress
-from albatross.kernels.scoring import optimistic_scores, scoring_block
+from albatross.kernels.search.scoring import optimistic_scores, scoring_block
 
 OF_USER, OF_ITEM = range(2)
 SIDES = {"user": OF_USER, "item": OF_ITEM}

@@ -11,8 +11,8 @@ from albatross.core.environment import Truth
 from albatross.core.parameters import parameter
 from albatross.core.policy import Need, Policy
 from albatross.core.streams import Streams
-from albatross.kernels.blocks import Blocks, Room, learn_like
 from albatross.kernels.counting import any_best
+from albatross.kernels.fitting.blocks import Blocks, Room, learn_like
 from albatross.kernels.likes import is_like, no_average
 from albatross.kernels.linear import Matrix, Vector
 from albatross.kernels.operations import Items, Slate, implements, select, update

@@ -14,11 +14,11 @@ from albatross.core.parameters import parameter
 from albatross.core.policy import Need, Policy
 from albatross.core.streams import Streams
 from albatross.kernels.compiling import kernel
+from albatross.kernels.fitting.offline import fit_factors
+from albatross.kernels.fitting.ridge import add_term, solve_sums
 from albatross.kernels.linear import Matrix, Vector, invert_lower, packed_size
-from albatross.kernels.offline import fit_factors
 from albatross.kernels.operations import Items, Slate, implements, select, update
-from albatross.kernels.ridge import add_term, solve_sums
-from albatross.kernels.scoring import best_position, optimistic_scores, scoring_block
+from albatross.kernels.search.scoring import best_position, optimistic_scores, scoring_block
 
 OFFLINE, CURRENT = "offline", "current"
 

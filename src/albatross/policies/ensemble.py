@@ -10,12 +10,12 @@ from albatross.core.environment import Truth
 from albatross.core.parameters import parameter
 from albatross.core.policy import Policy
 from albatross.core.streams import Streams
-from albatross.kernels.filtering import follow_particle, learn_by_chains, score_items
 from albatross.kernels.operations import Items, Slate, implements, select, update
-from albatross.kernels.particles import Model, Particles, Work, new_particles, new_work, widen_unit
+from albatross.kernels.particles.filtering import follow_particle, learn_by_chains, score_items
+from albatross.kernels.particles.particles import Model, Particles, Work, new_particles, new_work, widen_unit
+from albatross.kernels.particles.slots import MOST_PARTICLES
 from albatross.kernels.sampling import SYSTEMATIC
-from albatross.kernels.scoring import best_position
-from albatross.kernels.slots import MOST_PARTICLES
+from albatross.kernels.search.scoring import best_position
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from albatross.core.policy import Policy
 from albatross.core.streams import Streams
 from albatross.kernels.compiling import kernel
 from albatross.kernels.counting import any_best
+from albatross.kernels.fitting.regressing import Side, Work, add_rating, new_side, new_work, refit
 from albatross.kernels.linear import Vector
 from albatross.kernels.operations import Items, Slate, implements, select, update
-from albatross.kernels.regressing import Side, Work, add_rating, new_side, new_work, refit
-from albatross.kernels.scoring import plain_scores, scoring_block
+from albatross.kernels.search.scoring import plain_scores, scoring_block
 
 SWEEPS = 50
 """Sweeps over users and items of the one fit: enough to settle."""

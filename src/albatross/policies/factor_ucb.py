@@ -13,10 +13,10 @@ from albatross.core.parameters import parameter
 from albatross.core.policy import Need, Policy
 from albatross.core.streams import Streams
 from albatross.kernels.compiling import kernel
+from albatross.kernels.fitting.ridge import add_term, factorize_sums, pack_whitener, packed_width, solve_sums
 from albatross.kernels.linear import Matrix, Vector, dot, factorize, invert_lower, packed_size
 from albatross.kernels.operations import Items, Slate, implements, select, update
-from albatross.kernels.ridge import add_term, factorize_sums, pack_whitener, packed_width, solve_sums
-from albatross.kernels.scoring import best_position, optimistic_scores, scoring_block
+from albatross.kernels.search.scoring import best_position, optimistic_scores, scoring_block
 
 MOST_COUPLED = 5000
 """Users times coordinates under one graph, at most: a matrix of that size takes 200 MB, and a step some 50 ms."""

@@ -10,15 +10,15 @@ from albatross.core.environment import Truth
 from albatross.core.parameters import parameter
 from albatross.core.policy import Policy
 from albatross.core.streams import Streams
-from albatross.kernels.beliefs import Beliefs, Scratch, no_beliefs, no_scratch
 from albatross.kernels.compiling import kernel
 from albatross.kernels.counting import any_best
 from albatross.kernels.linear import Vector
-from albatross.kernels.mean_field import learn, part_of_pair, place_user
+from albatross.kernels.mean_field.beliefs import Beliefs, Scratch, no_beliefs, no_scratch
+from albatross.kernels.mean_field.learning import learn, part_of_pair, place_user
+from albatross.kernels.mean_field.valuing import expect_stranger, measure_items, nothing_known, part_that_returns, position_of, top_of_scale
 from albatross.kernels.operations import Items, Slate, implements, replace, select, update
 from albatross.kernels.pairs import NOTHING
 from albatross.kernels.replacing import exchange_mean_field
-from albatross.kernels.valuing import expect_stranger, measure_items, nothing_known, part_that_returns, position_of, top_of_scale
 
 FAR = 4.0
 """So many standard deviations below the best mean, an item has no part in the expected maximum."""

@@ -10,13 +10,13 @@ from albatross.core.environment import Truth
 from albatross.core.parameters import parameter
 from albatross.core.policy import Policy
 from albatross.core.streams import Streams
-from albatross.kernels.arranging import cut
 from albatross.kernels.compiling import kernel
 from albatross.kernels.counting import any_best, find_entries
 from albatross.kernels.likes import Counts, count_common, draw_share, is_like, no_average
 from albatross.kernels.linear import Vector
 from albatross.kernels.operations import Items, Slate, implements, select, update
 from albatross.kernels.pairs import NOTHING, Pairs, no_pairs, remember
+from albatross.kernels.search.arranging import cut
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,15 @@ from albatross.core.environment import Truth
 from albatross.core.parameters import parameter
 from albatross.core.policy import Division, Policy
 from albatross.core.streams import Streams
-from albatross.kernels.beliefs import Beliefs, Scratch, no_beliefs, no_scratch
 from albatross.kernels.counting import any_best
-from albatross.kernels.gathering import merge_population, refit_items, report_population
-from albatross.kernels.gittins import bonus
 from albatross.kernels.linear import Vector, gram_of_columns
-from albatross.kernels.mean_field import learn, part_of_pair, place_user
-from albatross.kernels.moments import expected_mean
+from albatross.kernels.mean_field.beliefs import Beliefs, Scratch, no_beliefs, no_scratch
+from albatross.kernels.mean_field.gathering import merge_population, refit_items, report_population
+from albatross.kernels.mean_field.gittins import bonus
+from albatross.kernels.mean_field.learning import learn, part_of_pair, place_user
+from albatross.kernels.mean_field.moments import expected_mean
+from albatross.kernels.mean_field.supposing import attribute_mean, describe_item, suppose_ratings, width_of_pair
+from albatross.kernels.mean_field.valuing import nothing_known, position_of, rank_items, top_of_scale
 from albatross.kernels.operations import (
     ELSEWHERE,
     Belief,
@@ -37,8 +39,6 @@ from albatross.kernels.operations import (
 )
 from albatross.kernels.pairs import NOTHING, find_pair
 from albatross.kernels.replacing import exchange_mean_field
-from albatross.kernels.supposing import attribute_mean, describe_item, suppose_ratings, width_of_pair
-from albatross.kernels.valuing import nothing_known, position_of, rank_items, top_of_scale
 
 
 @dataclass(frozen=True)

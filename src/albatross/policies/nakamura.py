@@ -12,9 +12,9 @@ from albatross.core.parameters import parameter
 from albatross.core.policy import Policy
 from albatross.core.streams import Streams
 from albatross.kernels.counting import any_best
+from albatross.kernels.fitting.regressing import Side, Work, add_rating, new_side, new_work, next_turn, refit, regress
 from albatross.kernels.operations import Items, Slate, implements, select, update
-from albatross.kernels.regressing import Side, Work, add_rating, new_side, new_work, next_turn, refit, regress
-from albatross.kernels.scoring import plain_scores, scoring_block
+from albatross.kernels.search.scoring import plain_scores, scoring_block
 
 
 @dataclass(frozen=True)

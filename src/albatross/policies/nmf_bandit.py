@@ -15,9 +15,8 @@ from albatross.core.parameters import parameter
 from albatross.core.policy import Policy
 from albatross.core.streams import Streams
 from albatross.kernels.compiling import kernel
-from albatross.kernels.hottopixx import LARGEST_PROGRAMME, hottopixx, programme_size
-from albatross.kernels.linear import Matrix, Vector
-from albatross.kernels.nonnegative import (
+from albatross.kernels.fitting.hottopixx import LARGEST_PROGRAMME, hottopixx, programme_size
+from albatross.kernels.fitting.nonnegative import (
     Table,
     Workspace,
     fill_table,
@@ -30,9 +29,10 @@ from albatross.kernels.nonnegative import (
     table,
     workspace,
 )
+from albatross.kernels.linear import Matrix, Vector
 from albatross.kernels.operations import Items, Slate, implements, select, update
 from albatross.kernels.pairs import NOTHING, Pairs, no_pairs, remember
-from albatross.kernels.scoring import best_position
+from albatross.kernels.search.scoring import best_position
 
 REFIT_INTERVAL = 50
 """New ratings after which the factors are fitted again, whatever comes next."""

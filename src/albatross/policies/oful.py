@@ -28,7 +28,7 @@ from albatross.kernels.linear import (
     unpack,
 )
 from albatross.kernels.operations import Belief, Items, Slate, believe, implements, replace, select, suppose, update, width
-from albatross.kernels.scoring import best_position, optimistic_scores, scoring_block
+from albatross.kernels.search.scoring import best_position, optimistic_scores, scoring_block
 
 MOST_FEATURES = 128
 """Features per item, at most: room to work in is made before the features are known."""

@@ -10,7 +10,7 @@ from albatross.core.environment import Truth
 from albatross.core.policy import Need, Nothing, Policy
 from albatross.core.streams import Streams
 from albatross.kernels.operations import Items, Slate, implements, select, update
-from albatross.kernels.scoring import best_position
+from albatross.kernels.search.scoring import best_position
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,14 @@ from albatross.core.environment import Truth
 from albatross.core.parameters import parameter
 from albatross.core.policy import Policy
 from albatross.core.streams import Streams
-from albatross.kernels.filtering import follow_particle, learn_by_particles, score_items
 from albatross.kernels.linear import Vector
-from albatross.kernels.mixture import describe_mixture, follow_supposing, width_of_mixture
 from albatross.kernels.operations import Belief, Items, Slate, believe, implements, select, suppose, update, width
-from albatross.kernels.particles import Model, Particles, Work, new_particles, new_work, widen_unit
+from albatross.kernels.particles.filtering import follow_particle, learn_by_particles, score_items
+from albatross.kernels.particles.mixture import describe_mixture, follow_supposing, width_of_mixture
+from albatross.kernels.particles.particles import Model, Particles, Work, new_particles, new_work, widen_unit
+from albatross.kernels.particles.slots import MOST_PARTICLES
 from albatross.kernels.sampling import RESAMPLERS
-from albatross.kernels.scoring import best_position
-from albatross.kernels.slots import MOST_PARTICLES
+from albatross.kernels.search.scoring import best_position
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from albatross.core.parameters import parameter
 from albatross.core.policy import Need, Policy
 from albatross.core.streams import Streams
 from albatross.kernels.compiling import kernel
+from albatross.kernels.fitting.offline import fit_factors
 from albatross.kernels.linear import Matrix, Vector, dot, factorize, norm, packed_size, solve_lower, solve_upper, unpack
-from albatross.kernels.offline import fit_factors
 from albatross.kernels.operations import Items, Slate, implements, select, update
-from albatross.kernels.scoring import best_position, plain_scores, scoring_block
+from albatross.kernels.search.scoring import best_position, plain_scores, scoring_block
 
 TRUE_FEATURES = "true"
 SWEEPS, OFFLINE_RIDGE = 20, 0.1

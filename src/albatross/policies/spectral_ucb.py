@@ -13,10 +13,10 @@ from albatross.core.matrices import read_matrix
 from albatross.core.parameters import parameter
 from albatross.core.policy import Need, Policy
 from albatross.core.streams import Streams
+from albatross.kernels.fitting.offline import fit_factors
 from albatross.kernels.linear import Matrix, Vector, dot
-from albatross.kernels.offline import fit_factors
 from albatross.kernels.operations import Items, Slate, implements, select, update
-from albatross.kernels.scoring import best_position, plain_scores, scoring_block
+from albatross.kernels.search.scoring import best_position, plain_scores, scoring_block
 
 OFFLINE_RIDGE, SWEEPS = 0.1, 20
 """Of the factorization of other users' ratings that the graph is made from."""

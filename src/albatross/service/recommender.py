@@ -8,7 +8,7 @@ from albatross.core.policy import Policy
 from albatross.service.api.requests import Request
 from albatross.service.api.verbs import A, Verbs
 from albatross.service.engine.engine import Engine
-from albatross.service.engine.options import Options
+from albatross.service.engine.learned.options import Options
 from albatross.service.storage.home import Home
 
 

@@ -21,7 +21,7 @@ from albatross.service.api.requests import AskVersion, Feedback, FeedbackBatch, 
 from albatross.service.api.values import MOST_CANDIDATES, MOST_EVENTS, MOST_NEW_ITEMS
 from albatross.service.engine import answering
 from albatross.service.engine.engine import Engine
-from albatross.service.engine.options import Options
+from albatross.service.engine.learned.options import Options
 from albatross.service.storage.folder import LOG
 from albatross.service.storage.snapshots import remove_all
 

@@ -25,8 +25,8 @@ from albatross.service.api.requests import (
     ViewUser,
 )
 from albatross.service.engine.engine import Engine
-from albatross.service.engine.options import Options
-from albatross.service.engine.recovery import recover
+from albatross.service.engine.learned.options import Options
+from albatross.service.engine.recovering.recovery import recover
 from albatross.service.storage.home import Home, home_of
 from albatross.service.storage.log import SQLiteLog
 from albatross.service.storage.mark import Mark

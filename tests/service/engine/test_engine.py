@@ -47,7 +47,7 @@ from albatross.service.api.requests import (
     ViewUser,
 )
 from albatross.service.engine.engine import Engine
-from albatross.service.engine.options import Options
+from albatross.service.engine.learned.options import Options
 from albatross.service.storage.snapshots import remove_all
 
 ITEMS = tuple(f"i{number}" for number in range(8))

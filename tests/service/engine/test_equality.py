@@ -19,8 +19,8 @@ from albatross.service.api.answers import Decision
 from albatross.service.api.errors import UnknownDecision, UnknownItem
 from albatross.service.api.requests import AskVersion, Feedback, FeedbackBatch, ForgetUser, Recommend, TakeSnapshot, UpsertItem
 from albatross.service.engine.engine import Engine
-from albatross.service.engine.options import Options
-from albatross.service.engine.verifying import redecide
+from albatross.service.engine.learned.options import Options
+from albatross.service.engine.recovering.verifying import redecide
 from albatross.service.storage import snapshots
 from albatross.service.storage.home import Home
 from albatross.service.storage.reading import decoded

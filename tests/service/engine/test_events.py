@@ -16,9 +16,9 @@ from albatross.policies.pts import PTS
 from albatross.service.api.errors import AlreadyRated, BadValue, EventReused, UnknownDecision
 from albatross.service.api.requests import Feedback, FeedbackBatch, ListEvents, Recommend, ViewDecision, ViewUser
 from albatross.service.engine.engine import Engine
-from albatross.service.engine.options import Options
-from albatross.service.engine.series import RATINGS, REWARD, SQUARES
-from albatross.service.engine.verifying import redecide
+from albatross.service.engine.learned.options import Options
+from albatross.service.engine.learned.series import RATINGS, REWARD, SQUARES
+from albatross.service.engine.recovering.verifying import redecide
 from albatross.service.storage import snapshots
 from albatross.service.storage.log import LogReader
 from albatross.service.storage.reading import read_events

@@ -11,7 +11,7 @@ from albatross.policies.alb import ALB
 from albatross.policies.item_mean import ItemMean
 from albatross.policies.mean_field import MeanField
 from albatross.service.api.answers import ItemExplanation
-from albatross.service.engine import reasoning
+from albatross.service.engine.deciding import reasoning
 
 
 def two_tastes(folder: Path, policy: Any, **options: Any) -> Recommender:

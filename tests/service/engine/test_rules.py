@@ -14,13 +14,13 @@ from albatross.policies.alb import ALB
 from albatross.service.api.errors import BadValue, EventReused, NoEligibleCandidate
 from albatross.service.api.requests import Feedback, FeedbackBatch, Recommend, UpsertItem, UpsertItems
 from albatross.service.api.rules import DEEPEST, MOST_CONDITIONS, By, Fresh, Quota, Where
-from albatross.service.engine.descriptions import Descriptions
+from albatross.service.engine.deciding.overlay import Overlay
+from albatross.service.engine.deciding.ruling import decide
 from albatross.service.engine.engine import Engine
-from albatross.service.engine.filtering import check_where, mask_of
-from albatross.service.engine.options import Options
-from albatross.service.engine.overlay import Overlay
-from albatross.service.engine.ruling import decide
-from albatross.service.engine.verifying import redecide
+from albatross.service.engine.learned.descriptions import Descriptions
+from albatross.service.engine.learned.filtering import check_where, mask_of
+from albatross.service.engine.learned.options import Options
+from albatross.service.engine.recovering.verifying import redecide
 from albatross.service.storage.events import Description
 
 KINDS = ("drinks", "gifts", "books")
@@ -69,7 +69,7 @@ def some_condition(random: np.random.Generator, depth: int = 0) -> Where:
 
 def test_masks_are_what_the_conditions_say_of_each_item(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever was asked before, whatever has changed since, and however few masks are kept."""
-    monkeypatch.setattr("albatross.service.engine.descriptions.MASK_BYTES", 500)
+    monkeypatch.setattr("albatross.service.engine.learned.descriptions.MASK_BYTES", 500)
     random, described = np.random.default_rng(0), Descriptions()
     known: list[dict[str, Any]] = []
     for step in range(600):

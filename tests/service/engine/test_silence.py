@@ -14,7 +14,8 @@ from albatross.policies.alb import ALB
 from albatross.policies.pts import PTS
 from albatross.service.api.errors import AlreadyRated
 from albatross.service.api.requests import AskVersion, ListEvents, ViewDecision
-from albatross.service.engine import group, silence
+from albatross.service.engine import group
+from albatross.service.engine.learned import silence
 from albatross.service.storage import snapshots
 from albatross.service.storage.events import Reacted
 from albatross.service.storage.reading import read_events

@@ -12,8 +12,8 @@ from albatross.policies.alb import ALB
 from albatross.service.api.answers import Decision
 from albatross.service.api.requests import AskSeries, AskVersion, Feedback, Recommend, Request, RetireItem, TakeSnapshot, ViewUser
 from albatross.service.engine.engine import Engine
-from albatross.service.engine.options import Options
-from albatross.service.engine.recovery import recover
+from albatross.service.engine.learned.options import Options
+from albatross.service.engine.recovering.recovery import recover
 from albatross.service.storage import snapshots
 from albatross.service.storage.folder import LOG, SNAPSHOTS
 from albatross.service.storage.log import SQLiteLog

@@ -11,7 +11,7 @@ NURSERY = """
 import os, signal, sys
 from pathlib import Path
 from albatross.service.engine.engine import Engine
-from albatross.service.engine.options import Options
+from albatross.service.engine.learned.options import Options
 from albatross.policies.item_mean import ItemMean
 
 root = Path(sys.argv[1])

@@ -18,9 +18,9 @@ from albatross.policies.item_mean import ItemMean
 from albatross.service.api.answers import Accepted, Refusal
 from albatross.service.api.errors import BadValue, NotWritten
 from albatross.service.api.requests import AskVersion, Feedback, FeedbackBatch, Recommend
-from albatross.service.engine import deciding
+from albatross.service.engine.deciding import choosing as deciding
 from albatross.service.engine.engine import Engine
-from albatross.service.engine.options import Options
+from albatross.service.engine.learned.options import Options
 from albatross.service.engine.queue import Queue
 from albatross.service.engine.tickets import Ticket
 from albatross.service.storage import home as home_module

@@ -23,7 +23,7 @@ from albatross.service.api.answers import Accepted
 from albatross.service.api.errors import StorageFailed
 from albatross.service.api.requests import AskVersion, Feedback, FeedbackBatch, UpsertItem
 from albatross.service.engine.engine import Engine
-from albatross.service.engine.options import Options
+from albatross.service.engine.learned.options import Options
 from albatross.service.storage.home import home_of
 from albatross.service.storage.postgres import lease, log
 from albatross.service.tools.private_postgres import PrivatePostgres

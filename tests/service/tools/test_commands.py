@@ -14,7 +14,7 @@ from albatross.datasets.tabular import read_rows
 from albatross.policies.item_mean import ItemMean
 from albatross.service.api.errors import EventReused
 from albatross.service.engine.engine import Engine
-from albatross.service.engine.options import Options
+from albatross.service.engine.learned.options import Options
 from albatross.service.storage import snapshots
 from albatross.service.storage.folder import LOG
 from albatross.service.tools.importing import import_rows

@@ -11,7 +11,7 @@ from typing import Any
 from albatross.service.api.errors import NotReady
 from albatross.service.cluster.processes import Presence
 from albatross.service.cluster.router import Call, Router
-from albatross.service.engine.options import Options
+from albatross.service.engine.learned.options import Options
 from albatross.service.http.logs import configure_log
 from albatross.service.http.process import Address, serve
 from albatross.service.storage.events import Genesis

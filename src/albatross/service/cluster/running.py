@@ -16,7 +16,7 @@ from albatross.service.cluster.front import Front, free_port
 from albatross.service.cluster.processes import Presence, present, tell_to_stop
 from albatross.service.cluster.shard import Shard
 from albatross.service.engine.engine import try_out
-from albatross.service.engine.options import Options, new_genesis
+from albatross.service.engine.learned.options import Options, new_genesis
 from albatross.service.http.keys import Keys
 from albatross.service.http.process import Address
 from albatross.service.storage.events import encode

@@ -15,7 +15,7 @@ from albatross.service.api.answers import Answer
 from albatross.service.api.errors import NotReady, StorageFailed
 from albatross.service.api.requests import Request
 from albatross.service.engine.engine import Engine
-from albatross.service.engine.options import Options
+from albatross.service.engine.learned.options import Options
 from albatross.service.storage.postgres.home import PostgresHome
 from albatross.service.storage.postgres.session import NotNow
 

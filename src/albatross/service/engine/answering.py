@@ -10,9 +10,9 @@ from albatross.core.state import flatten
 from albatross.core.version import VERSION
 from albatross.service.api.answers import Decision, Explanation, Version
 from albatross.service.api.views import Disk
-from albatross.service.engine.deciding import shown_items
-from albatross.service.engine.model import Model
-from albatross.service.engine.snapshots import kernel_of
+from albatross.service.engine.deciding.choosing import shown_items
+from albatross.service.engine.learned.model import Model
+from albatross.service.engine.learned.snapshots import kernel_of
 from albatross.service.storage.events import Decided, Reasons
 from albatross.service.storage.mark import Head
 from albatross.service.storage.store import Store

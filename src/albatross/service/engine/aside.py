@@ -4,13 +4,13 @@ import threading
 from collections.abc import Callable
 
 from albatross.core.errors import InvalidInput
-from albatross.kernels.catalogue import SEARCHED_FROM
+from albatross.kernels.search.catalogue import SEARCHED_FROM
 from albatross.service.api.answers import BackupTaken, SnapshotTaken
 from albatross.service.api.errors import EventInFlight, NotReady, NotWritten, Refused
 from albatross.service.api.requests import LookBack
-from albatross.service.engine import snapshots
-from albatross.service.engine.model import Model
-from albatross.service.engine.replaying import look_back, report
+from albatross.service.engine.learned import snapshots
+from albatross.service.engine.learned.model import Model
+from albatross.service.engine.recovering.replaying import look_back, report
 from albatross.service.engine.tickets import Ticket, tell_all
 from albatross.service.engine.warming import warm
 from albatross.service.storage.events import Genesis

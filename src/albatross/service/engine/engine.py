@@ -16,20 +16,22 @@ from typing import Self, TypeVar
 from msgspec.structs import replace
 
 from albatross.core.errors import InvalidInput
-from albatross.kernels.catalogue import SEARCHED_FROM
+from albatross.kernels.search.catalogue import SEARCHED_FROM
 from albatross.service.api.answers import Answer, Forgotten, Phase, Readiness
 from albatross.service.api.errors import EventInFlight, NotReady, Refused, StorageFailed, UnknownUser
 from albatross.service.api.requests import ForgetUser, Request, TakeBackup, TakeSnapshot
 from albatross.service.api.values import check_id
-from albatross.service.engine import snapshots
 from albatross.service.engine.aside import Aside
 from albatross.service.engine.group import Engaged, Group
-from albatross.service.engine.model import Model
-from albatross.service.engine.options import Options, adoption, check_agrees, check_options, new_genesis
+from albatross.service.engine.handling.looking import READING
+from albatross.service.engine.handling.writing import WRITING
+from albatross.service.engine.learned import snapshots
+from albatross.service.engine.learned.model import Model
+from albatross.service.engine.learned.options import Options, adoption, check_agrees, check_options, new_genesis
+from albatross.service.engine.learned.reacting import check_replaces
+from albatross.service.engine.learned.silence import LOOK_SECONDS, Silence, check_silence, given_up
 from albatross.service.engine.queue import ALONE, Queue
-from albatross.service.engine.reacting import check_replaces
-from albatross.service.engine.recovery import recover
-from albatross.service.engine.silence import LOOK_SECONDS, Silence, check_silence, given_up
+from albatross.service.engine.recovering.recovery import recover
 from albatross.service.engine.tickets import Promise, Ticket, tell_all
 from albatross.service.engine.warming import warm
 from albatross.service.storage.events import Decided, Forget, Genesis, Rated, Reacted, encode, handles_of
@@ -295,7 +297,7 @@ class Engine:
         """Decide, commit, fold and settle together."""
         known = self._aside.known_state
         group = Group(Engaged(self._model, self._store, self.folder, self.options.durability, self._incarnation, known, self._handles))
-        group.run(tickets)
+        group.run(tickets, WRITING, READING)
         self._handles = group.handles
 
     def _serve_alone(self, ticket: Ticket) -> None:

@@ -28,12 +28,12 @@ from albatross.service.api.views import (
     UserList,
 )
 from albatross.service.engine.answering import decision_name, explanation_of
-from albatross.service.engine.deciding import best_of, choose_counting, shown_items, view_user
-from albatross.service.engine.ledger import latest_of
-from albatross.service.engine.model import NONE, Model
-from albatross.service.engine.overlay import Overlay
-from albatross.service.engine.ruling import candidates_for, request_of
-from albatross.service.engine.series import BOUNDLESS
+from albatross.service.engine.deciding.choosing import best_of, choose_counting, shown_items, view_user
+from albatross.service.engine.deciding.overlay import Overlay
+from albatross.service.engine.deciding.ruling import candidates_for, request_of
+from albatross.service.engine.learned.ledger import latest_of
+from albatross.service.engine.learned.model import NONE, Model
+from albatross.service.engine.learned.series import BOUNDLESS
 from albatross.service.storage.events import (
     Decided,
     Described,

@@ -10,10 +10,10 @@ from albatross.core.errors import InvalidInput
 from albatross.service.api.errors import NoEligibleCandidate
 from albatross.service.api.requests import Recommend
 from albatross.service.api.values import Seen
-from albatross.service.engine.deciding import decide, view_user
-from albatross.service.engine.ledger import grown
-from albatross.service.engine.model import Model
-from albatross.service.engine.overlay import Overlay
+from albatross.service.engine.deciding.choosing import decide, view_user
+from albatross.service.engine.deciding.overlay import Overlay
+from albatross.service.engine.learned.ledger import grown
+from albatross.service.engine.learned.model import Model
 from albatross.service.storage.events import Genesis, Item, Rated
 
 

@@ -17,7 +17,7 @@ import structlog
 
 from albatross.core.errors import InvalidInput
 from albatross.service.engine.engine import Engine
-from albatross.service.engine.options import Options
+from albatross.service.engine.learned.options import Options
 from albatross.service.http.admission import Admission
 from albatross.service.http.application import Application
 from albatross.service.http.bridge import Asked, Bridge

@@ -11,9 +11,9 @@ from albatross.core.errors import InvalidInput
 from albatross.core.files import sync_folder
 from albatross.core.policy import Policy
 from albatross.kernels.compiling import source_fingerprint
-from albatross.service.engine.model import Model
-from albatross.service.engine.options import check_servable, name_in_log, source_of
-from albatross.service.engine.recovery import replay
+from albatross.service.engine.learned.model import Model
+from albatross.service.engine.learned.options import check_servable, name_in_log, source_of
+from albatross.service.engine.recovering.recovery import replay
 from albatross.service.storage.events import Genesis, encode
 from albatross.service.storage.folder import LOG, make_folder, remove_unfinished
 from albatross.service.storage.log import LogReader, create_log

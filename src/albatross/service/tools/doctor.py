@@ -12,8 +12,8 @@ from typing import NamedTuple
 from albatross.core.errors import InvalidInput
 from albatross.core.version import VERSION
 from albatross.kernels.compiling import cache_root, source_fingerprint
-from albatross.service.engine.options import policy_of
-from albatross.service.engine.snapshots import load
+from albatross.service.engine.learned.options import policy_of
+from albatross.service.engine.learned.snapshots import load
 from albatross.service.storage.home import Home
 from albatross.service.storage.numbering import rewards_now
 from albatross.service.storage.reading import check_log, read_genesis

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from albatross.service.engine.verifying import Verdict, verify
+from albatross.service.engine.recovering.verifying import Verdict, verify
 from albatross.service.storage.home import home_of
 from albatross.service.storage.migration import reading_log
 from albatross.service.storage.reading import Progress, nothing, read_genesis

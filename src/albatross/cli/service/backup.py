@@ -1,0 +1,33 @@
+"""`albatross backup`: a copy of a folder, while it serves."""
+
+from pathlib import Path
+
+from albatross.cli.service.folder import meet, opened_log, watched
+from albatross.service.engine.recovering.verifying import verify
+from albatross.service.storage.backup import copy_log
+from albatross.service.storage.home import home_of
+
+
+def backup(folder: str, target: Path, *, policy: str | None = None) -> None:
+    """Copy a folder to a new one, while it serves, and rebuild the model from the copy. Everything acknowledged before is in it.
+
+    Of a database of PostgreSQL, the copy is a folder that can be served, too.
+
+    Example: albatross backup shop.albatross backups/monday
+
+    Parameters
+    ----------
+    folder
+        A folder of the service, running or not, or an address postgresql://…
+    target
+        The folder to make. `albatross restore` makes a folder to serve from it.
+    policy
+        Where a policy from outside is now, as file.py:Class, if it was moved.
+    """
+    meet(policy)
+    home = home_of(folder)
+    with home.reading() as source:
+        copy_log(source, home.keyring.read(), target)
+    with opened_log(target) as (log, genesis), watched(log.head.seq) as progress:
+        verdict = verify(log, target, genesis, progress)
+    print(f"{target}: {verdict.seq:,} events, {verdict.ratings:,} ratings; every row, id and link is sound; state id {verdict.state_id}")

@@ -1,0 +1,172 @@
+"""`albatross cluster`: a service of several processes, on PostgreSQL and Ray."""
+
+import json
+import sys
+import threading
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import App, Parameter
+
+from albatross.cli.arguments import parse_policy, parse_scale
+from albatross.cli.service.restore import restore
+from albatross.cli.service.verify import verify as verify_home
+from albatross.service.cluster import running
+from albatross.service.engine.learned.options import QUEUE, Options
+from albatross.service.http.logs import configure_log
+from albatross.service.http.process import Address
+
+cluster = App(name="cluster", help="A service of several processes: init, start, status, stop, verify, move.", help_format="plaintext")
+
+
+@cluster.command
+def init(
+    address: str,
+    *,
+    scale: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    shards: int = 1,
+    policy: str | None = None,
+    setting: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
+    seed: int | None = None,
+    floor: float | None = None,
+    closed_catalogue: bool | None = None,
+) -> None:
+    """Make the tables of a cluster in a database of PostgreSQL.
+
+    Example: albatross cluster init postgresql://albatross@db.example/shop --scale 1..5
+
+    Parameters
+    ----------
+    address
+        The database, as postgresql://user@host/database.
+    scale
+        Lowest and highest rating, as 1..5.
+    shards
+        How many shards users are divided over: 1.
+    policy
+        Name of a policy (see: albatross list), file.py:Class or module:Class; mean-field if not given.
+    setting
+        Parameter of the policy, as key=value; may be given several times.
+    seed
+        Seed; 0 if not given.
+    floor
+        Share of decisions left to chance, so that propensities are true; 0.05 if not given.
+    closed_catalogue
+        Items appear only by upsert, not by being named.
+    """
+    chosen = None if policy is None else parse_policy(policy)
+    options = Options(policy=chosen, scale=parse_scale(scale), seed=seed, floor=floor, closed=closed_catalogue)
+    running.make(address, shards, options)
+
+
+@cluster.command
+def start(
+    address: str,
+    *,
+    fronts: int = 2,
+    ray: str | None = None,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    allow_host: Annotated[list[str] | None, Parameter(negative=())] = None,
+    allow_origin: Annotated[list[str] | None, Parameter(negative=())] = None,
+    snapshots: Path | None = None,
+    queue: int = QUEUE,
+    log: Literal["text", "json"] = "text",
+) -> None:
+    """Run a cluster until it is told to stop: by albatross cluster stop, SIGTERM or the interrupt key.
+
+    Parameters
+    ----------
+    address
+        The database, as postgresql://user@host/database.
+    fronts
+        Processes that speak HTTP; on one machine they share the port.
+    ray
+        A Ray cluster that runs, as auto or ray://host:port; if not given, one is started on this machine, and ended again.
+    host
+        Address to listen on. Anything but this machine needs a key: albatross keys create.
+    port
+        Port to listen on; 0 for any that is free.
+    allow_host
+        A further name under which the service may be called (the Host header); may be given several times. Needs a key.
+    allow_origin
+        A further origin whose pages may call the service; may be given several times.
+    snapshots
+        The folder for snapshots, which make a start quick. If not given, one in the user's cache.
+    queue
+        Requests that may wait in a front, at most; beyond, they are refused with 429.
+    log
+        How to log, to standard error: text, or json, one object a line.
+    """
+    configure_log(log, sys.stderr)
+    listen = Address(host, port, None, None, allow_host or (), allow_origin or ())
+    running.run(address, listen, fronts, ray, snapshots, queue)
+
+
+@cluster.command
+def status(address: str, *, as_json: Annotated[bool, Parameter(name="--json", negative=())] = False) -> None:
+    """Which shards and fronts run.
+
+    Parameters
+    ----------
+    address
+        The database, as postgresql://user@host/database.
+    as_json
+        For programs.
+    """
+    found = running.status(address)
+    if as_json:
+        print(json.dumps(found))
+        return
+    for shard in found["shards"]:
+        where = f" by process {shard['pid']} on {shard['node']}" if shard["pid"] else ""
+        print(f"shard {shard['shard']}: {shard['state']}{where}, epoch {shard['epoch']}, {shard['seq']:,} events")
+    for front in found["fronts"]:
+        print(f"front {front['url']}: process {front['pid']}")
+
+
+@cluster.command
+def stop(address: str) -> None:
+    """Tell a cluster to stop, and wait until it has: what waits is answered, snapshots are written.
+
+    Parameters
+    ----------
+    address
+        The database, as postgresql://user@host/database.
+    """
+    count = running.stop(address, threading.Event().wait)
+    print(f"{count} processes have stopped")
+
+
+@cluster.command
+def verify(address: str, *, decisions: bool = False, policy: str | None = None, snapshots: Path | None = None) -> None:
+    """Rebuild the model of every shard from its log alone, also while the cluster runs.
+
+    Parameters
+    ----------
+    address
+        The database, as postgresql://user@host/database.
+    decisions
+        Also make every decision again, and compare.
+    policy
+        Where a policy from outside is now, as file.py:Class, if it was moved.
+    snapshots
+        The folder for snapshots, if it was started with one.
+    """
+    verify_home(address, decisions=decisions, policy=policy, snapshots=None if snapshots is None else snapshots / "0")
+
+
+@cluster.command
+def move(folder: Path, address: str, *, policy: str | None = None) -> None:
+    """Bring the log of a folder into a database without one. The folder stays as it is.
+
+    Parameters
+    ----------
+    folder
+        A folder of the service.
+    address
+        The database, as postgresql://user@host/database.
+    policy
+        Where a policy from outside is now, as file.py:Class, if it was moved.
+    """
+    restore(folder, address, policy=policy)

@@ -1,0 +1,78 @@
+"""`albatross import`: ratings of the past."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from albatross.cli.arguments import parse_policy, parse_scale
+from albatross.cli.progress import progress_bar
+from albatross.cli.service.folder import opened_engine
+from albatross.core.errors import InvalidInput
+from albatross.datasets.tabular import read_rows
+from albatross.service.engine.learned.options import Options
+from albatross.service.tools.importing import import_rows
+
+MOST_COMPLAINTS = 20
+"""Bad rows that are shown, at most."""
+
+
+def import_ratings(
+    folder: str,
+    file: Path,
+    *,
+    scale: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
+    policy: str | None = None,
+    setting: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
+    accept_changed_policy: Annotated[bool, Parameter(negative=())] = False,
+    user_column: str = "user",
+    item_column: str = "item",
+    rating_column: str = "rating",
+    source: str | None = None,
+) -> None:
+    """Bring ratings of the past into a folder, in the order of the file. An import that was interrupted is simply done again.
+
+    A row is known by the source and its content: of a file that was edited, only the rows that are new are applied.
+    Rows that cannot be accepted are shown with their line, and the others are brought in; the exit code then is 2.
+
+    Example: albatross import shop.albatross ratings.csv --scale 1..5
+
+    Parameters
+    ----------
+    folder
+        A folder of the service or an address postgresql://…, which must not be running. It is made if it does not exist.
+    file
+        A .csv, .tsv or .parquet file with a header.
+    scale
+        Lowest and highest rating, as 1..5. Needed for a new folder.
+    policy
+        Name of a policy (see: albatross list), file.py:Class or module:Class; for a new folder, mean-field if not given.
+    setting
+        Parameter of the policy, as key=value; may be given several times.
+    accept_changed_policy
+        Where the source of a policy from outside has changed: learn from the whole log anew, with the new source.
+    user_column
+        The column that names the user.
+    item_column
+        The column that names the item.
+    rating_column
+        The column that holds the rating.
+    source
+        What to know the rows by; if not given, the name of the file. The same row of another source is another rating.
+    """
+    columns = (user_column, item_column, rating_column)
+    total = sum(1 for _ in read_rows(file, *columns))
+    options = Options(
+        policy=None if policy is None else parse_policy(policy),
+        scale=None if scale is None else parse_scale(scale),
+        snapshot_every=0,
+        accept_changed_policy=accept_changed_policy,
+    )
+    with opened_engine(folder, options) as engine, progress_bar(total, "rows") as progress:
+        result = import_rows(engine, read_rows(file, *columns), file.name if source is None else source, progress)
+    for line, reason in result.refused[:MOST_COMPLAINTS]:
+        print(f"albatross: {file}, line {line}: {reason}", file=sys.stderr)
+    print(f"{folder}: {result.applied:,} ratings are new, {result.known:,} were there already, {len(result.refused):,} rows were refused")
+    if result.refused:
+        raise InvalidInput(f"{file}: {len(result.refused):,} of {total:,} rows were refused; the others are in {folder}")

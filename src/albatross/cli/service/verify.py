@@ -1,0 +1,47 @@
+"""`albatross verify`: the model rebuilt from the log alone, bit for bit."""
+
+from pathlib import Path
+
+from albatross.cli.service.folder import meet, watched
+from albatross.core.errors import InvalidInput
+from albatross.service.engine.recovering.verifying import redecide
+from albatross.service.engine.recovering.verifying import verify as verify_log
+from albatross.service.storage.home import home_of
+from albatross.service.storage.reading import read_genesis
+
+
+def verify(folder: str, *, decisions: bool = False, policy: str | None = None, snapshots: Path | None = None) -> None:
+    """Rebuild the model from the log alone, and compare it with every snapshot. Every event, every id, the chain and the mark are checked.
+
+    Parameters
+    ----------
+    folder
+        A folder of the service or an address postgresql://…, running or not: what it had when the command began.
+    decisions
+        Also make every decision again, and compare.
+    policy
+        Where a policy from outside is now, as file.py:Class, if it was moved.
+    snapshots
+        With an address of PostgreSQL: the folder for snapshots, if it was served with one.
+    """
+    meet(policy)
+    home = home_of(folder, snapshots)
+    with home.reading() as log:
+        genesis = read_genesis(log, str(home))
+        with watched(log.head.seq) as progress:
+            verdict = verify_log(log, home.folder, genesis, progress)
+        print(f"{verdict.seq:,} events, {verdict.ratings:,} ratings, {verdict.decisions:,} decisions: every row, id and link is sound")
+        print(f"chain    {verdict.chain}")
+        print(f"state id {verdict.state_id}")
+        for complaint in verdict.skipped:
+            print(f"skipped: {complaint}")
+        for seq in verdict.confirmed:
+            print(f"the snapshot at event {seq:,} has the state that the log gives, bit for bit")
+        if verdict.contradicted:
+            raise InvalidInput(f"{home}: the snapshot at event {verdict.contradicted[0]} does not have the state that the log gives")
+        if decisions:
+            with watched(log.head.seq) as progress:
+                again = redecide(log, genesis, progress)
+            print(f"{again.same:,} decisions come out the same; {again.unknowable:,} are from before a change and cannot be made again")
+            if again.different:
+                raise InvalidInput(f"{home}: decision {again.different[0]} and {len(again.different) - 1} more come out otherwise")

@@ -1,0 +1,53 @@
+"""Alternating Linear Bandits on several shards: items are refitted from the sums of all, and drift control rebuilds the own part alone.
+
+These functions serve every policy whose state has the arrays described in `albatross.kernels.alternating.steps`.
+"""
+
+from typing import Any
+
+from albatross.kernels.alternating.steps import REBUILD_INTERVAL, RESCUE_INTERVAL, Ellipsoid, rebuild_items, refit_item
+from albatross.kernels.compiling import kernel
+from albatross.kernels.operations import ELSEWHERE, Items
+from albatross.kernels.search.catalogue import note_change
+
+
+@kernel
+def leave_rebuilding(state: Any) -> None:
+    """Let `update` rebuild nothing: it does not know the sums of others."""
+    state.updates[1] = ELSEWHERE
+
+
+@kernel
+def refit_items(state: Any, settings: Any, scratch: Ellipsoid, others: Any, items: Items) -> None:
+    """Set B_j of these items to the regression of all ratings; of `others`, `updates[1]` is the time of the last rebuild."""
+    age = state.updates[0] - others.updates[1]
+    if age >= max(REBUILD_INTERVAL, state.pairs.used[0] + state.user_factors.shape[0] + state.item_factors.shape[0]):
+        rebuild_own_part(state, others)
+    if not refit_each(state, settings, scratch, items) and age >= RESCUE_INTERVAL:
+        rebuild_own_part(state, others)
+        refit_each(state, settings, scratch, items)
+
+
+@kernel
+def refit_each(state: Any, settings: Any, scratch: Ellipsoid, items: Items) -> bool:
+    """Each counts as an update, so that nobody takes what was computed from former item vectors for true."""
+    sound = True
+    for position in range(items.size):
+        item = items[position]
+        state.updates[0] += 1
+        sound = refit_item(state, settings, scratch, item) and sound
+        note_change(scratch.catalogue, state.item_factors, state.updates[0], item)
+    return sound
+
+
+@kernel
+def rebuild_own_part(state: Any, others: Any) -> None:
+    """Sum the own part afresh from the own ratings, and add what others have."""
+    rebuild_items(state)
+    others.updates[1] = state.updates[0]
+    state.updates[1] = ELSEWHERE
+    for item in range(state.item_grams.shape[0]):
+        for position in range(state.item_grams.shape[1]):
+            state.item_grams[item, position] += others.item_grams[item, position]
+        for a in range(state.item_moments.shape[1]):
+            state.item_moments[item, a] += others.item_moments[item, a]

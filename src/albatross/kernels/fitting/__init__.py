@@ -1,0 +1,1 @@
+"""Regressions and factorizations that are fitted to ratings at hand."""

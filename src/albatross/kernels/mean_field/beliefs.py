@@ -1,0 +1,96 @@
+"""What a mean-field factorization knows, as arrays: shared by every policy that learns one."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from albatross.kernels.linear import Matrix, Vector, packed_size
+from albatross.kernels.mean_field.learning import Room
+from albatross.kernels.mean_field.moments import no_regression
+from albatross.kernels.mean_field.population import COUNTS, FIGURES
+from albatross.kernels.pairs import Pairs, no_pairs
+from albatross.kernels.search.lanes import LANES
+
+
+class Beliefs(NamedTuple):
+    user_moments: Matrix
+    item_moments: Matrix
+    """What is believed of each, E[z zᵀ] of z = (vector, 1, offset), packed; zero before the first rating."""
+    item_columns: Matrix
+    """The same as `item_moments` in Fortran order: scoring goes over items."""
+    item_sums: Matrix
+    item_rights: Matrix
+    """Per item Σ w E[z zᵀ] over its users, packed, and Σ w (y − g) E[(vector, 1)]."""
+    residuals: Vector
+    """Per user Σ w E[(y − m)²] over its pairs, when last fitted."""
+    users: NDArray[np.int64]
+    items: NDArray[np.int64]
+    """Who was met, in that order."""
+    user_squares: Vector
+    user_spreads: Vector
+    item_squares: Vector
+    item_spreads: Vector
+    """Sums over all met, per coordinate, last the offset: of squared means, and of variances."""
+    user_variance: Vector
+    item_variance: Vector
+    """D, for users and for items, last the offsets'."""
+    figures: NDArray[np.record]
+    counts: NDArray[np.record]
+    """One record each; what their fields are stands in `albatross.kernels.mean_field.population`."""
+    pairs: Pairs
+
+    @property
+    def item_factors(self) -> Matrix:
+        """The mean of each item's vector."""
+        rank = self.item_variance.size - 1
+        start = rank * (rank + 1) // 2
+        return self.item_moments[:, start : start + rank]
+
+
+class Scratch(NamedTuple):
+    room: Room
+    stranger: Vector
+    """What is believed of an item nobody has rated."""
+    block: Matrix
+    """Moments of a few items side by side, then their widths, means and second moments."""
+    widths: Vector
+    seconds: Vector
+    """Per candidate: the standard deviation of m_ui for the user's part, and the second moment of m_ui for the item's part."""
+    positions: NDArray[np.int32]
+    """Per item: where it stands among the candidates."""
+
+
+def no_beliefs(rank: int, n_users: int, n_items: int) -> Beliefs:
+    size, packed = rank + 1, packed_size(rank + 2)
+    return Beliefs(
+        user_moments=np.zeros((n_users, packed)),
+        item_moments=np.zeros((n_items, packed)),
+        item_columns=np.zeros((n_items, packed), order="F"),
+        item_sums=np.zeros((n_items, packed)),
+        item_rights=np.zeros((n_items, size)),
+        residuals=np.zeros(n_users),
+        users=np.zeros(n_users, np.int64),
+        items=np.zeros(n_items, np.int64),
+        user_squares=np.zeros(size),
+        user_spreads=np.zeros(size),
+        item_squares=np.zeros(size),
+        item_spreads=np.zeros(size),
+        user_variance=np.zeros(size),
+        item_variance=np.zeros(size),
+        figures=np.zeros(1, FIGURES),
+        counts=np.zeros(1, COUNTS),
+        pairs=no_pairs(n_users),
+    )
+
+
+def no_scratch(rank: int, n_items: int) -> Scratch:
+    packed = packed_size(rank + 2)
+    return Scratch(
+        room=Room(no_regression(rank), np.zeros(packed)),
+        stranger=np.zeros(packed),
+        block=np.zeros((packed + 3, LANES)),
+        widths=np.zeros(n_items),
+        seconds=np.zeros(n_items),
+        positions=np.zeros(n_items, np.int32),
+    )

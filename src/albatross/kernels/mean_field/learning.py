@@ -1,0 +1,250 @@
+"""Learning a mean-field factorization online: users and items, each in turn given the others.
+
+These functions serve every policy whose state has the arrays of `beliefs`. `moments` explains what is believed of a user or an item,
+`population` learns what users and items have in common.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from albatross.kernels.compiling import kernel
+from albatross.kernels.linear import Vector
+from albatross.kernels.mean_field.moments import Regression, add_moments, certain, describe, expected_mean, fit, partner_weights, row_start
+from albatross.kernels.mean_field.population import (
+    RECENT_NEWCOMERS,
+    count_belief,
+    count_rating,
+    learn_population,
+    own_users,
+    spread_of,
+    turns,
+)
+from albatross.kernels.pairs import NOTHING, find_pair, remember
+
+DOUBTED_REPEATS = 10.0
+"""So many second ratings speak against memory from the start."""
+FADING = 0.999
+"""What a second rating counts for after the next one: the model they judge improves."""
+EXACT = 0.003
+"""Where repeated ratings differ by less than this part of the variance of all ratings, they count as the same."""
+EXACT_GUESS, EXACT_REPEATS = 0.02, 1.0
+"""How much they are taken to differ before any were seen, and how many repeats that is worth."""
+NEWS = 0.05
+"""A rating that only says again what the user said before, and weighs less than this, refits nobody."""
+REBUILD_INTERVAL = 4096
+"""Ratings between two rebuilds of the item sums, at most, beside one per pair; while there are few ratings, a quarter of them."""
+
+
+class Room(NamedTuple):
+    """Room to work in. Not learned: any content serves."""
+
+    work: Regression
+    weights: Vector
+
+
+@kernel
+def part_of_pair(share: float, plays: int) -> float:
+    """How much of what a pair's mean of `plays` ratings has over the model is its own: τ² / (τ² + σ² / plays)."""
+    return share * plays / (share * plays + 1.0 - share)
+
+
+@kernel
+def pair_weight(share: float, plays: int) -> float:
+    """What a pair's mean of `plays` ratings is worth to the model, in units of one rating: s² / (τ² + σ² / plays)."""
+    return plays / (share * plays + 1.0 - share)
+
+
+@kernel
+def place_user(state: Any, room: Room, user: int) -> float:
+    """Fit the user to the present items, into `room.work`; returns Σ w (y² − 2 y E[o]) over the user's pairs, o the offset of the item."""
+    work, pairs = room.work, state.pairs
+    work.sums.fill(0.0)
+    work.rights.fill(0.0)
+    figures = state.figures[0]
+    share, origin = figures.share, figures.origin
+    offset = work.sums.size - 2
+    squares = 0.0
+    entry = pairs.first[user]
+    while entry != NOTHING:
+        plays = pairs.plays[entry]
+        weight = pair_weight(share, plays)
+        value = pairs.totals[entry] / plays - origin
+        moments = state.item_moments[pairs.items[entry]]
+        add_moments(work.sums, work.rights, moments, weight, weight * value)
+        squares += weight * value * (value - 2.0 * moments[offset])
+        entry = pairs.following[entry]
+    fit(work, work.sums, work.rights, state.user_variance, 0.0, figures.noise)
+    return squares
+
+
+@kernel
+def refit_user(state: Any, room: Room, user: int) -> None:
+    """Fit the user, and exchange what the sums of the items the user has rated hold of them."""
+    squares = place_user(state, room, user)
+    figures = state.figures[0]
+    describe(room.work, figures.noise)
+    work, pairs, moments = room.work, state.pairs, state.user_moments[user]
+    size = work.mean.size
+    partner_weights(work.moments, size, room.weights)
+    for position in range(room.weights.size):
+        squares += room.weights[position] * work.sums[position]
+    for a in range(size):
+        squares -= 2.0 * work.mean[a] * work.rights[a]
+    count_belief(state.user_squares, state.user_spreads, moments, work.moments)
+    squares = max(squares, 0.0)
+    figures.residual += squares - state.residuals[user]
+    state.residuals[user] = squares
+    change = work.sums
+    for position in range(moments.size):
+        change[position] = work.moments[position] - moments[position]
+        moments[position] = work.moments[position]
+    share, origin = figures.share, figures.origin
+    entry = pairs.first[user]
+    while entry != NOTHING:
+        plays, item = pairs.plays[entry], pairs.items[entry]
+        weight = pair_weight(share, plays)
+        value = pairs.totals[entry] / plays - origin
+        add_moments(state.item_sums[item], state.item_rights[item], change, weight, weight * value)
+        entry = pairs.following[entry]
+
+
+@kernel
+def believe_item(state: Any, item: int, moments: Vector) -> None:
+    """Replace what is believed of an item."""
+    before, column = state.item_moments[item], state.item_columns[item]
+    count_belief(state.item_squares, state.item_spreads, before, moments)
+    state.figures[0].offsets += moments[before.size - 2] - before[before.size - 2]
+    for position in range(before.size):
+        before[position] = moments[position]
+        column[position] = moments[position]
+
+
+@kernel
+def refit_item(state: Any, room: Room, item: int) -> None:
+    figures = state.figures[0]
+    fit(room.work, state.item_sums[item], state.item_rights[item], state.item_variance, figures.center, figures.noise)
+    describe(room.work, figures.noise)
+    believe_item(state, item, room.work.moments)
+
+
+@kernel
+def note_newcomer(state: Any, room: Room, user: int, reward: float) -> None:
+    """Compare the first rating of an item with what this user would say of the mean item."""
+    place_user(state, room, user)
+    figures, left = state.figures[0], 1.0 - 1.0 / RECENT_NEWCOMERS
+    expected = figures.origin + room.work.mean[room.work.mean.size - 1] + figures.center
+    figures.surprise = left * figures.surprise + reward - expected
+    figures.newcomers = left * figures.newcomers + 1.0
+
+
+@kernel
+def meet_item(state: Any, room: Room, item: int, random: np.random.Generator) -> None:
+    """Give an item that was never rated a vector drawn from the population: users fitted to zero vectors would stay zero for ever."""
+    mean, moments, counts = room.work.mean, room.work.moments, state.counts[0]
+    rank = mean.size - 1
+    for a in range(rank):
+        mean[a] = math.sqrt(state.item_variance[a]) * random.standard_normal()
+    mean[rank] = state.figures[0].center
+    certain(mean, moments)
+    believe_item(state, item, moments)
+    state.items[counts.items] = item
+    counts.items += 1
+
+
+@kernel
+def rebuild(state: Any, nobody: Vector) -> None:
+    """Judge how exact ratings are, and sum everything afresh: one pass over all pairs, users and items met so far. `nobody` is room."""
+    figures, counts, pairs = state.figures[0], state.counts[0], state.pairs
+    users, counts.rebuilt = own_users(counts), counts.ratings
+    spread = spread_of(state)
+    memory = max(figures.agreement / (figures.contrast + DOUBTED_REPEATS), 0.0)
+    differing = (figures.within / spread + EXACT_REPEATS * EXACT_GUESS) / (counts.repeats + EXACT_REPEATS)
+    # A model that does not fit yet looks like pairs with a mind of their own: for fitting, a half-hearted memory counts little.
+    figures.share = min(max(memory**4, EXACT / (EXACT + differing)), 1.0)
+    figures.memory = min(memory, 1.0)
+    share, origin = figures.share, figures.origin
+    figures.residual = figures.offsets = 0.0
+    for sums in (state.user_squares, state.user_spreads, state.item_squares, state.item_spreads):
+        sums.fill(0.0)
+    nobody.fill(0.0)
+    for number in range(counts.items):
+        item = state.items[number]
+        moments = state.item_moments[item]
+        state.item_sums[item].fill(0.0)
+        state.item_rights[item].fill(0.0)
+        count_belief(state.item_squares, state.item_spreads, nobody, moments)
+        figures.offsets += moments[moments.size - 2]
+    for number in range(users):
+        user = state.users[number]
+        moments = state.user_moments[user]
+        figures.residual += state.residuals[user]
+        count_belief(state.user_squares, state.user_spreads, nobody, moments)
+        entry = pairs.first[user]
+        while entry != NOTHING:
+            plays, item = pairs.plays[entry], pairs.items[entry]
+            weight = pair_weight(share, plays)
+            value = pairs.totals[entry] / plays - origin
+            add_moments(state.item_sums[item], state.item_rights[item], moments, weight, weight * value)
+            entry = pairs.following[entry]
+
+
+@kernel
+def add_rating(state: Any, room: Room, user: int, item: int, reward: float) -> bool:
+    """Remember the rating, with what it says of earlier ones of the pair, and add it to the sums of the item; was it news?"""
+    figures, pairs = state.figures[0], state.pairs
+    share, origin = figures.share, figures.origin
+    entry = find_pair(pairs, user, item)
+    weight, value, distance = 0.0, 0.0, 0.0
+    if entry != NOTHING:
+        plays = pairs.plays[entry]
+        before = pairs.totals[entry] / plays
+        if plays == 1:
+            # Did the first rating of this pair foretell the second better than the model, which knows the first too?
+            place_user(state, room, user)
+            certain(room.work.mean, room.work.moments)
+            expected = origin + expected_mean(room.work.moments, state.item_moments[item], room.work.mean.size)
+            contrast = before - expected
+            scale = contrast * contrast + figures.noise
+            figures.agreement = FADING * figures.agreement + (reward - expected) * contrast / scale
+            figures.contrast = FADING * figures.contrast + contrast * contrast / scale
+        distance = (reward - before) ** 2
+        figures.within += plays / (plays + 1.0) * distance
+        state.counts[0].repeats += 1
+        weight = -pair_weight(share, plays)
+        value = weight * (before - origin)
+    entry = remember(pairs, user, item, reward)
+    plays = pairs.plays[entry]
+    present = pair_weight(share, plays)
+    value += present * (pairs.totals[entry] / plays - origin)
+    add_moments(state.item_sums[item], state.item_rights[item], state.user_moments[user], weight + present, value)
+    return weight + present > NEWS or distance > EXACT * figures.noise
+
+
+@kernel
+def refresh(state: Any, room: Room, limit: int) -> None:
+    """Refit the users and items whose turn it is, and now and then sum everything afresh."""
+    counts = state.counts[0]
+    for _ in range(turns(state, counts.users, limit)):
+        counts.user_turn = (counts.user_turn + 1) % own_users(counts)
+        refit_user(state, room, state.users[counts.user_turn])
+    for _ in range(turns(state, counts.items, limit)):
+        counts.item_turn = (counts.item_turn + 1) % counts.items
+        refit_item(state, room, state.items[counts.item_turn])
+    if counts.ratings - counts.rebuilt >= min(counts.ratings // 4, REBUILD_INTERVAL + state.pairs.used[0]):
+        rebuild(state, room.weights)
+
+
+@kernel
+def learn(state: Any, room: Room, refreshes: int, user: int, item: int, reward: float, random: np.random.Generator) -> None:
+    """Learn from one rating, and refit at most so many other users and items."""
+    count_rating(state, user, reward)
+    if state.item_moments[item, row_start(state.item_variance.size) - 1] == 0.0:
+        note_newcomer(state, room, user, reward)
+        meet_item(state, room, item, random)
+    if add_rating(state, room, user, item, reward):
+        refit_user(state, room, user)
+        refit_item(state, room, item)
+    learn_population(state, refreshes)
+    refresh(state, room, refreshes)

@@ -1,0 +1,187 @@
+"""The population that users and items come from, and how exact their ratings are: learned from sums over all of them.
+
+These functions serve every policy whose state has the arrays described in `albatross.kernels.mean_field.beliefs`.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from albatross.kernels.compiling import kernel
+from albatross.kernels.linear import Vector
+from albatross.kernels.mean_field.moments import row_start
+from albatross.kernels.operations import ELSEWHERE
+from albatross.kernels.pairs import NOTHING
+
+FIGURES = np.dtype(
+    (
+        np.record,
+        [
+            ("origin", np.float64),  # the first rating, which all others are counted from
+            ("average", np.float64),  # the mean of all ratings (a record has a method `mean`)
+            ("squares", np.float64),  # their summed squared distances from it
+            ("largest", np.float64),  # the largest of them
+            ("noise", np.float64),  # s²
+            ("share", np.float64),  # ρ for fitting: the part of the noise that belongs to the pair
+            ("memory", np.float64),  # ρ for remembering
+            ("center", np.float64),  # the mean item offset
+            ("offsets", np.float64),  # the sum of the item offsets
+            ("within", np.float64),  # the summed squared distances of repeated ratings from those before
+            ("residual", np.float64),  # the summed squared distances of pairs from what is expected of them
+            ("agreement", np.float64),  # over second ratings of a pair: how far they agree with the first against the model
+            ("contrast", np.float64),  # over second ratings of a pair: how far the first stood from the model
+            ("surprise", np.float64),  # over first ratings of an item: how far they were above what is expected of the mean item
+            ("newcomers", np.float64),  # how many first ratings that is
+        ],
+    )
+)
+"""Numbers that are kept once. One record of named fields: twenty arrays of length one would cost 2 µs more at each call from Python."""
+
+COUNTS = np.dtype(
+    (
+        np.record,
+        [
+            ("ratings", np.int64),  # all ratings
+            ("repeats", np.int64),  # those of a pair that was rated before
+            ("users", np.int64),  # users met
+            ("items", np.int64),  # items met
+            ("user_turn", np.int64),  # whose turn to be refitted it was last: the place among the users met
+            ("item_turn", np.int64),  # the same among the items met
+            ("rebuilt", np.int64),  # ratings at the last rebuild of the item sums; in one of several shards ELSEWHERE + users of others
+        ],
+    )
+)
+
+GUESSED_ROWS = 4.0
+"""So many users, and items, the first guess of a prior variance is worth."""
+GUESSED_NEWCOMERS, RECENT_NEWCOMERS = 10.0, 100.0
+"""So many items speak for newcomers being like the others from the start, and so many of the last ones are asked."""
+GUESSED_PAIRS = 20.0
+"""So many pairs the first guess of the noise is worth."""
+GUESSED_NOISE = 0.1
+"""The first guess of the noise, as a part of the variance of all ratings: little, so that structure is tried before noise is blamed."""
+GUESSED_USERS, GUESSED_ITEMS, GUESSED_VECTORS = 0.2, 0.5, 4.5
+"""The first guess of the variance of user offsets, item offsets and of what vectors say, as parts of the variance of all ratings but for
+noise. It is much: what is thought too large shrinks soon, while vectors thought too short are slow to begin, and items slow to be tried."""
+SWEEPS_PER_EFOLD = 8.0
+"""Every user and item is refitted whenever the ratings have grown by an eighth, as far as the limit per rating allows."""
+LONGEST_PAUSE = 4.0
+"""So many ratings pass at most before somebody else has a turn."""
+
+
+@kernel
+def count_belief(squares: Vector, spreads: Vector, before: Vector, after: Vector) -> None:
+    """Exchange, in sums over all users or all items, what was believed of one of them for what is believed now."""
+    size = squares.size
+    one, last = row_start(size - 1), row_start(size)
+    for a in range(size):
+        mean = one + a if a < size - 1 else last + size - 1
+        second = row_start(a) + a if a < size - 1 else last + size
+        square = after[mean] * after[mean] - before[mean] * before[mean]
+        squares[a] += square
+        spreads[a] += after[second] - before[second] - square
+
+
+@kernel
+def own_users(counts: Any) -> int:
+    """How many users this shard has met: all, if there are no others."""
+    return counts.users - max(counts.rebuilt - ELSEWHERE, 0)  # type: ignore[no-any-return]
+
+
+@kernel
+def newcomer_offset(figures: Any) -> float:
+    """What is expected of an item nobody has rated. Who is rated late is seldom offered, and that may be because few like it."""
+    return figures.center + figures.surprise / (figures.newcomers + GUESSED_NEWCOMERS)  # type: ignore[no-any-return]
+
+
+@kernel
+def spread_of(state: Any) -> float:
+    """The variance of all ratings; while they are all the same, their square."""
+    figures, mean = state.figures[0], state.figures[0].average
+    spread = figures.squares / state.counts[0].ratings
+    return spread if spread > 1e-12 * mean * mean else max(mean * mean, 1e-12)  # type: ignore[no-any-return]
+
+
+@kernel
+def guess_variance(coordinate: int, rank: int, signal: float, offsets: float) -> float:
+    """The first guess of a prior variance, from the variance of all ratings but for noise."""
+    return math.sqrt(GUESSED_VECTORS * signal / rank) if coordinate < rank else offsets * signal
+
+
+@kernel
+def guess_population(state: Any) -> None:
+    """What is thought of users, items and noise from the start."""
+    rank = state.user_variance.size - 1
+    spread = spread_of(state)
+    signal = (1.0 - GUESSED_NOISE) * spread
+    for a in range(rank + 1):
+        state.user_variance[a] = guess_variance(a, rank, signal, GUESSED_USERS)
+        state.item_variance[a] = guess_variance(a, rank, signal, GUESSED_ITEMS)
+    state.figures[0].noise = GUESSED_NOISE * spread
+
+
+@kernel
+def settled(variance: float, square: float, spread: float, rows: float, guess: float) -> float:
+    """What the prior variance of a coordinate ought to be: its squared means, over as many rows as ratings have determined."""
+    determined = max(rows - spread / variance, 0.0)
+    return max((square + GUESSED_ROWS * guess) / (determined + GUESSED_ROWS), 1e-6 * guess)
+
+
+@kernel
+def turns(state: Any, rows: int, limit: int) -> int:
+    """How many of these rows a rating refits by turns: many while ratings are few, later one now and then, never more than `limit`."""
+    ratings = state.counts[0].ratings
+    pause = int(min(ratings / (SWEEPS_PER_EFOLD * rows), LONGEST_PAUSE))
+    if pause > 1 and ratings % pause > 0:
+        return 0
+    return min(max(int(SWEEPS_PER_EFOLD * rows / ratings), 1), limit, rows)
+
+
+@kernel
+def learn_population(state: Any, limit: int) -> None:
+    """Prior variances, mean item offset and noise, from sums over all users, items and ratings."""
+    figures, counts = state.figures[0], state.counts[0]
+    rank = state.user_variance.size - 1
+    spread = spread_of(state)
+    users, items = float(counts.users), float(counts.items)
+    repeats, share, center = float(counts.repeats), figures.share, figures.center
+    within = (figures.within + 2.0 * GUESSED_NOISE * spread) / (repeats + 2.0)
+    signal = max(spread - within, GUESSED_NOISE * spread)
+    # No faster than rows are refitted: their means and variances still go by the former ones.
+    users_pace = min((1 + turns(state, counts.users, limit)) / users, 1.0)
+    items_pace = min((1 + turns(state, counts.items, limit)) / items, 1.0)
+    for a in range(rank + 1):
+        guess, present = guess_variance(a, rank, signal, GUESSED_USERS), state.user_variance[a]
+        state.user_variance[a] += users_pace * (settled(present, state.user_squares[a], state.user_spreads[a], users, guess) - present)
+        square = state.item_squares[a]
+        if a == rank:
+            square = max(square + center * (items * center - 2.0 * figures.offsets), 0.0)  # about their mean
+        guess, present = guess_variance(a, rank, signal, GUESSED_ITEMS), state.item_variance[a]
+        state.item_variance[a] += items_pace * (settled(present, square, state.item_spreads[a], items, guess) - present)
+    figures.center = (figures.offsets + figures.average - figures.origin) / (items + 1.0)
+    # Repeats tell noise from structure at once; what the model leaves unexplained does so late, and where repeats are exact, alone.
+    trust = max(share, 1.0 / (1.0 + repeats))
+    total = figures.within + trust * figures.residual + GUESSED_PAIRS * GUESSED_NOISE * spread
+    figures.noise = max(total / ((1.0 - share) * repeats + trust * (counts.ratings - counts.repeats) + GUESSED_PAIRS), 1e-6 * spread)
+
+
+@kernel
+def count_rating(state: Any, user: int, reward: float) -> None:
+    figures, counts = state.figures[0], state.counts[0]
+    if counts.ratings == 0:
+        figures.largest = reward
+        if counts.rebuilt < ELSEWHERE:  # several shards must count from the same rating: they count from zero
+            figures.origin = reward
+        figures.center = reward - figures.origin
+    figures.largest = max(figures.largest, reward)
+    alike = figures.squares == 0.0
+    counts.ratings += 1
+    distance = reward - figures.average
+    figures.average += distance / counts.ratings
+    figures.squares += distance * (reward - figures.average)
+    if alike:  # ratings that are all the same tell nothing of the scale
+        guess_population(state)
+    if state.pairs.first[user] == NOTHING:
+        state.users[own_users(counts)] = user
+        counts.users += 1

@@ -1,0 +1,119 @@
+"""What a mean-field factorization would believe after further ratings, and what the ratings it has add to a mean.
+
+These functions serve every policy whose state and scratch are those of `albatross.kernels.mean_field.beliefs`. They learn nothing.
+"""
+
+import math
+from typing import Any
+
+from albatross.kernels.compiling import kernel
+from albatross.kernels.linear import Vector, solve_lower, solve_upper
+from albatross.kernels.mean_field.learning import pair_weight, part_of_pair, place_user
+from albatross.kernels.mean_field.moments import add_moments, fit, row_start, whitened_square
+from albatross.kernels.mean_field.valuing import describe_stranger
+from albatross.kernels.operations import Items
+from albatross.kernels.pairs import NOTHING, count_pairs, find_pair
+
+
+@kernel
+def describe_item(state: Any, item: int, moments: Vector) -> None:
+    """What is believed of an item, or of one nobody has rated."""
+    if state.item_moments[item, row_start(state.item_variance.size) - 1] == 0.0:
+        describe_stranger(state, moments)
+        return
+    for position in range(moments.size):
+        moments[position] = state.item_moments[item, position]
+
+
+@kernel
+def weigh_further(state: Any, user: int, item: int, more: int) -> float:
+    """By how much the weight of a pair grows with so many further ratings."""
+    entry, share = find_pair(state.pairs, user, item), state.figures[0].share
+    plays = 0 if entry == NOTHING else state.pairs.plays[entry]
+    before = 0.0 if entry == NOTHING else pair_weight(share, plays)
+    return pair_weight(share, plays + more) - before
+
+
+@kernel
+def suppose_ratings(state: Any, scratch: Any, user: int, items: Items, rewards: Vector) -> None:
+    """Fit the user as if these ratings had come, too. Those exactly as expected count for the covariance and leave the mean."""
+    work, moments, pairs, figures = scratch.room.work, scratch.stranger, state.pairs, state.figures[0]
+    for position in range(items.size):
+        if not math.isnan(rewards[position]):
+            item = items[position]
+            entry = find_pair(pairs, user, item)
+            plays = 0 if entry == NOTHING else pairs.plays[entry]
+            total = 0.0 if entry == NOTHING else pairs.totals[entry]
+            present = pair_weight(figures.share, plays + 1) * ((total + rewards[position]) / (plays + 1) - figures.origin)
+            before = 0.0 if entry == NOTHING else pair_weight(figures.share, plays) * (total / plays - figures.origin)
+            describe_item(state, item, moments)
+            add_moments(work.sums, work.rights, moments, weigh_further(state, user, item, 1), present - before)
+    fit(work, work.sums, work.rights, state.user_variance, 0.0, figures.noise)
+    for a in range(work.mean.size):
+        work.rights[a] = work.mean[a]  # the right-hand side has done its work: it keeps the mean while the covariance is fitted again
+    for position in range(items.size):
+        if math.isnan(rewards[position]):
+            describe_item(state, items[position], moments)
+            add_moments(work.sums, work.rights, moments, weigh_further(state, user, items[position], 1), 0.0)
+    fit(work, work.sums, work.rights, state.user_variance, 0.0, figures.noise)
+    for a in range(work.mean.size):
+        work.mean[a] = work.rights[a]
+
+
+@kernel
+def attribute_mean(state: Any, settings: Any, scratch: Any, user: int, item: int, items: Items, parts: Vector) -> int:
+    """By ⟨z, m⟩, m = G⁻¹ Σ w (E[x] (y − g) − E[x o]), z the regressors of the item; and by memory, where the pair itself was rated."""
+    pairs, figures = state.pairs, state.figures[0]
+    count = count_pairs(pairs, user)
+    if parts.size < count:
+        return count
+    work, moments = scratch.room.work, scratch.stranger
+    size = work.mean.size
+    one, last = row_start(size - 1), row_start(size)
+    place_user(state, scratch.room, user)
+    describe_item(state, item, moments)
+    solved = work.rights  # the right-hand side has done its work
+    for a in range(size):
+        solved[a] = moments[one + a]
+    solve_lower(work.factor, solved, solved)
+    solve_upper(work.factor, solved, solved)
+    pair = find_pair(pairs, user, item)
+    own = 0.0 if pair == NOTHING else settings.memory * part_of_pair(figures.memory, pairs.plays[pair])
+    entry = pairs.first[user]
+    for position in range(count):
+        other, plays = pairs.items[entry], pairs.plays[entry]
+        weight, average, part = pair_weight(figures.share, plays), pairs.totals[entry] / plays, 0.0
+        for a in range(size):
+            right = (average - figures.origin) * state.item_moments[other, one + a] - state.item_moments[other, last + a]
+            part += solved[a] * weight * right
+        items[position] = other
+        parts[position] = (1.0 - own) * part + (own * average if other == item else 0.0)
+        entry = pairs.following[entry]
+    return count
+
+
+@kernel
+def width_of_pair(state: Any, settings: Any, scratch: Any, user: int, item: int, more: int) -> float:
+    """The standard deviation of the pair's mean: (1 − ρ_n)² (v_u + v_i) + (1 − ρ_n) τ², each after so many more ratings of the pair."""
+    if state.counts[0].ratings == 0:
+        return math.nan
+    figures, room, work = state.figures[0], scratch.room, scratch.room.work
+    place_user(state, room, user)
+    user_mean, size, one = room.weights, work.mean.size, row_start(work.mean.size - 1)
+    for a in range(size - 1):
+        user_mean[a] = work.mean[a]
+    user_mean[size - 1] = 1.0
+    weight = weigh_further(state, user, item, more) if more > 0 else 0.0
+    moments = scratch.stranger
+    describe_item(state, item, moments)
+    add_moments(work.sums, work.rights, moments, weight, 0.0)
+    fit(work, work.sums, work.rights, state.user_variance, 0.0, figures.noise)
+    square = whitened_square(work, moments[one : one + size])
+    for position in range(work.sums.size):
+        work.sums[position] = state.item_sums[item, position] + weight * state.user_moments[user, position]
+    fit(work, work.sums, state.item_rights[item], state.item_variance, figures.center, figures.noise)
+    square += whitened_square(work, user_mean[:size])
+    entry = find_pair(state.pairs, user, item)
+    plays = more + (0 if entry == NOTHING else state.pairs.plays[entry])
+    left = 1.0 - settings.memory * part_of_pair(figures.memory, plays) if plays > 0 else 1.0
+    return math.sqrt(figures.noise * (left * left * square + left * figures.memory))

@@ -1,0 +1,211 @@
+"""What a mean-field factorization expects of items for a user, and what each of them is worth to try.
+
+These functions serve every policy whose state and scratch are those of `beliefs`. `albatross.policies.mean_field` has the formulas.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from albatross.kernels.compiling import kernel
+from albatross.kernels.counting import any_best
+from albatross.kernels.linear import Vector
+from albatross.kernels.mean_field.gittins import LOOKS, bonus, worth, worth_of
+from albatross.kernels.mean_field.learning import part_of_pair
+from albatross.kernels.mean_field.moments import certain, expected_mean, partner_weights, row_start
+from albatross.kernels.mean_field.population import newcomer_offset
+from albatross.kernels.operations import Items, Slate
+from albatross.kernels.pairs import NOTHING
+from albatross.kernels.search.lanes import LANES
+from albatross.kernels.search.scoring import neighbours, project_lanes, score_lanes
+
+USER_CAUTION = 4.0
+"""By how many times itself a user's part is raised where vectors, not noise, make the ratings: beliefs that take users and items to be
+independent are then too sure of themselves."""
+STRANGER_CAUTION = 4.0
+"""By how many standard errors the variance of item offsets is raised for items nobody has rated: it is the mean over those that were."""
+COMING_VISITS = 3.0
+"""How often users are expected to come back at least; beyond that, as often as they came so far."""
+SHOWN = 4.0
+"""Where no pair comes back: how many times as often as the mean item a good item is expected to be shown from now on."""
+LASTING = 5.0
+"""So many times as many ratings as there were are expected to gain from what is learned of an item: who stops looking too soon is stuck."""
+ONLY_ONCE = 0.85
+"""Which part of what an item is worth to all is gone where every user finds out alone."""
+
+
+@kernel
+def describe_stranger(state: Any, moments: Vector) -> None:
+    """What is believed of an item nobody has rated: what is believed of the population, and of those met last."""
+    rank = state.item_variance.size - 1
+    center = newcomer_offset(state.figures[0])
+    caution = 1.0 + STRANGER_CAUTION * math.sqrt(2.0 / (1.0 + state.counts[0].items))
+    moments.fill(0.0)
+    for a in range(rank):
+        moments[row_start(a) + a] = state.item_variance[a]
+    moments[row_start(rank + 1) - 1] = 1.0
+    moments[moments.size - 2] = center
+    moments[moments.size - 1] = center * center + caution * state.item_variance[rank]
+
+
+@kernel
+def expect_stranger(state: Any, scratch: Any) -> tuple[float, float, float]:
+    """Mean, width and second moment of an item nobody has rated, for the user in `scratch.room`."""
+    work, weights, size = scratch.room.work, scratch.room.weights, scratch.room.work.mean.size
+    describe_stranger(state, scratch.stranger)
+    second = 0.0
+    for position in range(weights.size):
+        second += weights[position] * scratch.stranger[position]
+    width = math.sqrt(state.figures[0].noise) * work.whitener[size - 1, size - 1]
+    return expected_mean(work.moments, scratch.stranger, size), width, second
+
+
+@kernel
+def score_items(state: Any, scratch: Any, candidates: Items, means: Vector) -> None:
+    """Means, widths and second moments of the candidates for the user in `scratch.room`; the width of an item never rated is −1."""
+    work, weights, block, widths, seconds = scratch.room.work, scratch.room.weights, scratch.block, scratch.widths, scratch.seconds
+    size, packed = work.mean.size, weights.size
+    one, met = row_start(size - 1), row_start(size) - 1
+    radius = math.sqrt(state.figures[0].noise)
+    columns = state.item_columns.T
+    n_candidates = candidates.size if candidates.size > 0 else columns.shape[1]
+    for start in range(0, n_candidates, LANES):
+        group = min(start, n_candidates - LANES)  # the last group may begin early and score some items again
+        first = group if candidates.size == 0 or group < 0 else neighbours(candidates, group)
+        if first >= 0:
+            score_lanes(columns[one : one + size], first, work.mean, work.whitener, radius, widths, means, group)
+            project_lanes(columns, first, weights, seconds, group)
+            for lane in range(LANES):
+                widths[group + lane] = widths[group + lane] - means[group + lane] if columns[met, first + lane] > 0.0 else -1.0
+                means[group + lane] += columns[packed - 2, first + lane]
+        else:
+            length = min(LANES, n_candidates - start)
+            for lane in range(length):
+                moments = state.item_moments[candidates[start + lane] if candidates.size > 0 else start + lane]
+                for a in range(packed):
+                    block[a, lane] = moments[a]
+            for lane in range(length, LANES):
+                for a in range(packed):
+                    block[a, lane] = 0.0
+            score_lanes(block[one : one + size], 0, work.mean, work.whitener, radius, block[packed], block[packed + 1], 0)
+            project_lanes(block[:packed], 0, weights, block[packed + 2], 0)
+            for lane in range(length):
+                widths[start + lane] = block[packed, lane] - block[packed + 1, lane] if block[met, lane] > 0.0 else -1.0
+                means[start + lane] = block[packed + 1, lane] + block[packed - 2, lane]
+                seconds[start + lane] = block[packed + 2, lane]
+
+
+@kernel
+def measure_items(state: Any, scratch: Any, candidates: Items, means: Vector) -> None:
+    """`score_items` for the user who was just placed in `scratch.room`; from now on `position_of` can be asked, too."""
+    work = scratch.room.work
+    for position in range(candidates.size):
+        scratch.positions[candidates[position]] = position
+    certain(work.mean, work.moments)
+    partner_weights(work.moments, work.mean.size, scratch.room.weights)
+    score_items(state, scratch, candidates, means)
+
+
+@kernel
+def part_that_returns(state: Any, settings: Any, scratch: Any, user: int, candidates: Items, n_candidates: int) -> tuple[float, float]:
+    """Which part of what this user has rated is offered again, and how many items were ever offered: candidates and those that are not."""
+    back, rated = 0.0, 0.0
+    entry = state.pairs.first[user]
+    while entry != NOTHING:
+        back += position_of(scratch, candidates, state.pairs.items[entry], n_candidates) >= 0
+        rated += 1.0
+        entry = state.pairs.following[entry]
+    counts = state.counts[0]
+    returns = settings.returns
+    if math.isnan(returns):  # who has rated nothing can only be compared with the others
+        returns = back / rated if rated > 0.0 else counts.repeats / max(counts.ratings - counts.users, 1)
+    return returns, n_candidates + rated - back
+
+
+@kernel
+def visits_of_item(state: Any, scratch: Any, n_candidates: int, returns: float, offered: float) -> float:
+    """At how many visits to come it will be of use to know an item better, N_t."""
+    counts = state.counts[0]
+    ratings, users, items = float(counts.ratings), float(counts.users), float(counts.items)
+    strangers = 0.0
+    for position in range(n_candidates):
+        strangers += scratch.widths[position] < 0.0
+    items *= (offered + 1.0) / (offered - strangers + 1.0)  # met, and by what is offered to this user also those that were not
+    common = min(offered / items, 1.0)
+    once = min(SHOWN * ratings / items * common * common, common * users)
+    return returns * (COMING_VISITS * users + LASTING * ratings) + (1.0 - returns) * once
+
+
+@kernel
+def value_items(state: Any, settings: Any, scratch: Any, n_candidates: int, returns: float, offered: float, slate: Slate) -> None:
+    """From means and variances to scores, as if the user had rated none of the candidates; leaves e² in `scratch.widths`."""
+    widths, seconds = scratch.widths, scratch.seconds
+    figures, counts, size = state.figures[0], state.counts[0], scratch.room.work.mean.size
+    strange_mean, strange_width, strange_second = expect_stranger(state, scratch)
+    noise, origin, share = figures.noise, figures.origin, figures.share
+    for_user = COMING_VISITS + float(counts.ratings) / float(counts.users)
+    for_all = visits_of_item(state, scratch, n_candidates, returns, offered)
+    optimism = settings.optimism * settings.optimism
+    own, inverse_noise = figures.memory, 1.0 / noise
+    own_part = returns * optimism * noise * own * worth(for_user * own, own + LOOKS * (1.0 - own)) ** 2
+    said = 0.0
+    for a in range(size - 1):
+        said += state.user_variance[a] * state.item_variance[a]
+    user_part = returns * optimism * noise * (1.0 + USER_CAUTION * said / (said + noise))
+    item_part = optimism * noise * (1.0 - ONLY_ONCE * share)
+    top = figures.largest if math.isinf(settings.top) else settings.top
+    for position in range(n_candidates):
+        strange = widths[position] < 0.0
+        mean = strange_mean if strange else slate.means[position]
+        second = strange_second if strange else seconds[position]
+        width = strange_width if strange else widths[position]
+        of_user, of_item = width * width * inverse_noise, max(second - mean * mean, 0.0) * inverse_noise
+        square = own_part + user_part * worth_of(of_user, for_user) + item_part * worth_of(of_item, for_all)
+        mean += origin
+        widths[position] = square
+        slate.means[position] = mean
+        slate.scores[position] = mean + bonus(square, top - mean)
+
+
+@kernel
+def rank_items(state: Any, settings: Any, scratch: Any, user: int, candidates: Items, slate: Slate) -> None:
+    """Fill the slate for the user who was placed in `scratch.room`."""
+    pairs = state.pairs
+    n_candidates = candidates.size if candidates.size > 0 else state.item_moments.shape[0]
+    measure_items(state, scratch, candidates, slate.means)
+    returns, offered = part_that_returns(state, settings, scratch, user, candidates, n_candidates)
+    value_items(state, settings, scratch, n_candidates, returns, offered, slate)
+    share = state.figures[0].memory
+    top = top_of_scale(state, settings)
+    entry = pairs.first[user]
+    while entry != NOTHING:
+        position = position_of(scratch, candidates, pairs.items[entry], n_candidates)
+        if position >= 0:
+            own = settings.memory * part_of_pair(share, pairs.plays[entry])
+            slate.means[position] += own * (pairs.totals[entry] / pairs.plays[entry] - slate.means[position])
+            slate.scores[position] = slate.means[position] + bonus((1.0 - own) * scratch.widths[position], top - slate.means[position])
+        entry = pairs.following[entry]
+
+
+@kernel
+def top_of_scale(state: Any, settings: Any) -> float:
+    return state.figures[0].largest if math.isinf(settings.top) else settings.top  # type: ignore[no-any-return]
+
+
+@kernel
+def position_of(scratch: Any, candidates: Items, item: int, n_candidates: int) -> int:
+    """Where an item stands among the candidates; −1 if it is none of them."""
+    if candidates.size == 0:
+        return item
+    position = scratch.positions[item]
+    # The place of an item that is no candidate may hold anything.
+    return position if 0 <= position < n_candidates and candidates[position] == item else -1
+
+
+@kernel
+def nothing_known(n_candidates: int, slate: Slate, random: np.random.Generator) -> tuple[int, float]:
+    """Before the first rating any item is as good as any other."""
+    slate.means[:n_candidates] = 0.0
+    slate.scores[:n_candidates] = 0.0
+    return any_best(slate.scores, n_candidates, random)

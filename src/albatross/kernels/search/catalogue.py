@@ -1,0 +1,237 @@
+"""A large catalogue, arranged so that the best item is found without looking at all of them, and is exactly the best.
+
+Items stand in blocks of neighbours. An optimistic score is a convex function of the item's vector, and with |μ| + c |V^−½| as its
+*slope* it changes by no more than slope × distance. So no item of a block promises more than
+
+    score(center of the block) + slope × radius of the block        or        slope × largest norm in the block
+
+and a block whose bound lies below the best score found so far is left out. Blocks are cut by norm first, because that is what makes
+strangers promising, and then by coordinates. An item whose vector has changed moves to a few *loose* blocks, which are always looked at;
+when those are full everything is arranged anew. All this is scratch: it is made from the item vectors whenever it is missing.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba.extending import overload
+from numpy.typing import NDArray
+
+from albatross.kernels.compiling import OPTIONS, kernel
+from albatross.kernels.linear import Matrix, Vector, norm
+from albatross.kernels.search.arranging import BLOCK, NOBODY, Catalogue, arrange
+from albatross.kernels.search.lanes import LANES
+from albatross.kernels.search.scoring import score_lanes
+
+SEARCHED_FROM = 32_768
+"""The size of a catalogue from which arranging it is worth the while."""
+
+LOOSE_SHARE = 12.0
+"""Loose items per square root of the catalogue. Arranging costs about 160 times as much per item as looking at one: this balances them."""
+
+SQUARINGS = 5
+"""tr(Mᵖ)^(1/p) bounds the largest eigenvalue of M from above; with p = 2⁵ it is at most a tenth too large, at rank 32."""
+
+SAFETY = 1e-12
+"""Rounding may lift a score above its bound by much less than this part of slope × norm."""
+
+NEVER = -1
+"""No update has this number."""
+
+
+class SmallCatalogue(NamedTuple):
+    """So few items that all may as well be looked at. Of another type, so that the search is compiled only where it is used."""
+
+    nothing: int = 0
+
+
+def new_catalogue(n_items: int, rank: int) -> Catalogue | SmallCatalogue:
+    """A catalogue not arranged yet."""
+    if n_items < SEARCHED_FROM:
+        return SmallCatalogue()
+    n_groups = -(-n_items // (BLOCK * LANES))
+    n_loose = math.ceil(LOOSE_SHARE * math.sqrt(n_items) / BLOCK)
+    n_blocks = -(-n_items // BLOCK) + n_loose
+    return Catalogue(
+        current=np.array([NEVER, 0]),
+        vectors=np.zeros((n_blocks * BLOCK // LANES, rank, LANES)),
+        items=np.full(n_blocks * BLOCK, NOBODY, np.int32),
+        places=np.zeros(n_items, np.int32),
+        keys=np.zeros(n_items),
+        ranges=np.zeros(128, np.int64),
+        centers=np.zeros((rank, n_groups * LANES)),
+        radii=np.zeros(n_groups * LANES),
+        norms=np.zeros(n_groups * LANES),
+        highest=np.zeros(n_groups),
+        results=np.zeros((4, BLOCK)),
+        powers=np.zeros((2, rank, rank)),
+    )
+
+
+def is_large(catalogue: Catalogue | SmallCatalogue) -> bool:
+    """Whether `search` and `note_change` do anything."""
+    return isinstance(catalogue, Catalogue)
+
+
+def search(
+    catalogue: Catalogue | SmallCatalogue, item_factors: Matrix, updates: int, center: Vector, whitener: Matrix, radius: float
+) -> tuple[int, float, float]:
+    """What `best_item` says of a large catalogue."""
+    assert isinstance(catalogue, Catalogue)
+    return best_item(catalogue, item_factors, updates, center, whitener, radius)
+
+
+def note_change(catalogue: Catalogue | SmallCatalogue, item_factors: Matrix, updates: int, item: int) -> None:
+    """What `moved` does to a large catalogue."""
+    if isinstance(catalogue, Catalogue):
+        moved(catalogue, item_factors, updates, item)
+
+
+def note_again(catalogue: Catalogue | SmallCatalogue, item_factors: Matrix, updates: int, item: int) -> None:
+    """What `moved_again` does to a large catalogue."""
+    if isinstance(catalogue, Catalogue):
+        moved_again(catalogue, item_factors, updates, item)
+
+
+@overload(is_large, jit_options=OPTIONS, strict=False)
+def _compiled_is_large(catalogue):  # type: ignore[no-untyped-def]
+    large = catalogue.instance_class is Catalogue
+
+    def compiled(catalogue):  # type: ignore[no-untyped-def]
+        return large
+
+    return compiled
+
+
+@overload(search, jit_options=OPTIONS, strict=False)
+def _compiled_search(catalogue, item_factors, updates, center, whitener, radius):  # type: ignore[no-untyped-def]
+    def nobody(catalogue, item_factors, updates, center, whitener, radius):  # type: ignore[no-untyped-def]
+        return NOBODY, -math.inf, 0.0
+
+    return best_item if catalogue.instance_class is Catalogue else nobody
+
+
+@overload(note_change, jit_options=OPTIONS, strict=False)
+def _compiled_note_change(catalogue, item_factors, updates, item):  # type: ignore[no-untyped-def]
+    def ignore(catalogue, item_factors, updates, item):  # type: ignore[no-untyped-def]
+        pass
+
+    return moved if catalogue.instance_class is Catalogue else ignore
+
+
+@overload(note_again, jit_options=OPTIONS, strict=False)
+def _compiled_note_again(catalogue, item_factors, updates, item):  # type: ignore[no-untyped-def]
+    def ignore(catalogue, item_factors, updates, item):  # type: ignore[no-untyped-def]
+        pass
+
+    return moved_again if catalogue.instance_class is Catalogue else ignore
+
+
+@kernel
+def best_item(
+    catalogue: Catalogue, item_factors: Matrix, updates: int, center: Vector, whitener: Matrix, radius: float
+) -> tuple[int, float, float]:
+    """The item with the largest ⟨center, item⟩ + radius · |whitener · item|, of equals the first, with its score and mean.
+
+    `updates` counts the changes of the item vectors; of every one that `moved` was not told, everything is arranged anew.
+    """
+    if catalogue.current[0] != updates:
+        arrange(catalogue, item_factors)
+        catalogue.current[0] = updates
+    slope = norm(center) + radius * largest_stretch(whitener, catalogue.powers)
+    bounds, means = catalogue.results[2], catalogue.results[3]
+    n_fixed = -(-catalogue.places.size // BLOCK)
+    best = (NOBODY, -math.inf, 0.0)
+    for loose in range(-(-catalogue.current[1] // BLOCK)):
+        best = _better_in_block(catalogue, n_fixed + loose, center, whitener, radius, best)
+    for group in range(catalogue.highest.size):
+        if slope * catalogue.highest[group] * (1.0 + SAFETY) < best[1]:
+            continue
+        first = group * LANES
+        score_lanes(catalogue.centers, first, center, whitener, radius, bounds, means, 0)
+        for lane in range(min(LANES, n_fixed - first)):
+            farthest = slope * catalogue.norms[first + lane]
+            bound = min(bounds[lane] + slope * catalogue.radii[first + lane], farthest) + SAFETY * farthest
+            if not bound < best[1]:
+                best = _better_in_block(catalogue, first + lane, center, whitener, radius, best)
+    return best
+
+
+@kernel
+def _better_in_block(
+    catalogue: Catalogue, block: int, center: Vector, whitener: Matrix, radius: float, best: tuple[int, float, float]
+) -> tuple[int, float, float]:
+    scores, means = catalogue.results[0], catalogue.results[1]
+    for start in range(0, BLOCK, LANES):
+        score_lanes(catalogue.vectors[(block * BLOCK + start) // LANES], 0, center, whitener, radius, scores, means, start)
+    best_number, best_score, best_mean = best
+    n_better = 0
+    for lane in range(BLOCK):
+        n_better += scores[lane] >= best_score
+    if n_better > 0:  # rare, and the count above is quick: it has no branches
+        for lane in range(BLOCK):
+            item = catalogue.items[block * BLOCK + lane]
+            if item != NOBODY and (scores[lane] > best_score or (scores[lane] == best_score and item < best_number)):
+                best_number, best_score, best_mean = int(item), scores[lane], means[lane]
+    return best_number, best_score, best_mean
+
+
+@kernel
+def moved(catalogue: Catalogue, item_factors: Matrix, updates: int, item: int) -> None:
+    """Take note that update number `updates` has changed the vector of this item and of no other."""
+    if catalogue.current[0] != updates - 1:
+        return
+    n_fixed = -(-catalogue.places.size // BLOCK)
+    place = catalogue.places[item]
+    if place < n_fixed * BLOCK:
+        catalogue.items[place] = NOBODY
+        place = n_fixed * BLOCK + catalogue.current[1]
+        if place == catalogue.items.size:
+            catalogue.current[0] = NEVER
+            return
+        catalogue.current[1] += 1
+        catalogue.items[place] = item
+        catalogue.places[item] = place
+    for a in range(item_factors.shape[1]):
+        catalogue.vectors[place // LANES, a, place % LANES] = item_factors[item, a]
+    catalogue.current[0] = updates
+
+
+@kernel
+def moved_again(catalogue: Catalogue, item_factors: Matrix, updates: int, item: int) -> None:
+    """Take note that the vector of this item, and of no other, has changed since update number `updates`, without another update."""
+    if catalogue.current[0] == updates:
+        moved(catalogue, item_factors, updates + 1, item)
+        if catalogue.current[0] != NEVER:
+            catalogue.current[0] = updates
+
+
+@kernel
+def largest_stretch(whitener: Matrix, powers: NDArray[np.float64]) -> float:
+    """At least the largest |whitener · x| over all x of norm 1, and hardly more."""
+    power, square = powers[0], powers[1]
+    rank = whitener.shape[0]
+    for a in range(rank):
+        for b in range(rank):
+            power[a, b] = 0.0
+            for c in range(min(a, b) + 1):
+                power[a, b] += whitener[a, c] * whitener[b, c]
+    logarithm = 0.0
+    for squaring in range(SQUARINGS + 1):
+        trace = 0.0
+        for a in range(rank):
+            trace += power[a, a]
+        if not 0.0 < trace < math.inf:
+            return trace
+        logarithm += math.log(trace) / 2.0**squaring
+        for a in range(rank):
+            for b in range(rank):
+                power[a, b] /= trace
+        if squaring < SQUARINGS:
+            for a in range(rank):
+                for b in range(rank):
+                    square[a, b] = 0.0
+                    for c in range(rank):
+                        square[a, b] += power[a, c] * power[c, b]
+            power, square = square, power
+    return math.exp(0.5 * logarithm) * (1.0 + SAFETY)

@@ -1,0 +1,172 @@
+"""Scores of many items at once: the mean, or optimistic, mean + radius · width.
+
+Items go through the machine's vector units side by side, with one coordinate of many items contiguous in memory.
+"""
+
+import math
+
+import numpy as np
+from numba.extending import overload
+
+from albatross.kernels.compiling import OPTIONS, kernel
+from albatross.kernels.linear import Matrix, Vector
+from albatross.kernels.operations import Items
+from albatross.kernels.search.lanes import LANES, emit_projection, emit_scores
+
+BLOCK = 128
+"""Scores that are looked at together when the largest is searched."""
+
+
+@kernel
+def optimistic_scores(
+    item_factors: Matrix, candidates: Items, center: Vector, whitener: Matrix, radius: float, block: Matrix, scores: Vector, means: Vector
+) -> None:
+    """Score the candidates, or all items: mean = ⟨center, item⟩, score = mean + radius · |whitener · item|.
+
+    `item_factors` has shape (n_items, rank) in Fortran order; `whitener` is lower triangular; `block` comes from `scoring_block`.
+    """
+    coordinates = item_factors.T
+    rank = center.size
+    n_candidates = candidates.size if candidates.size > 0 else coordinates.shape[1]
+    if n_candidates < LANES:
+        _gather_few(coordinates, candidates, n_candidates, block)
+        score_lanes(block, 0, center, whitener, radius, block[rank], block[rank + 1], 0)
+        for lane in range(n_candidates):
+            scores[lane] = block[rank, lane]
+            means[lane] = block[rank + 1, lane]
+        return
+    for start in range(0, n_candidates, LANES):
+        group = min(start, n_candidates - LANES)  # the last group may begin early and score some items again
+        first = group if candidates.size == 0 else neighbours(candidates, group)
+        if first >= 0:
+            score_lanes(coordinates, first, center, whitener, radius, scores, means, group)
+        else:
+            _gather(coordinates, candidates[group : group + LANES], block)
+            score_lanes(block, 0, center, whitener, radius, scores, means, group)
+
+
+@kernel
+def plain_scores(item_factors: Matrix, candidates: Items, center: Vector, block: Matrix, scores: Vector) -> None:
+    """Score the candidates, or all items: ⟨center, item⟩."""
+    coordinates = item_factors.T
+    rank = center.size
+    n_candidates = candidates.size if candidates.size > 0 else coordinates.shape[1]
+    if n_candidates < LANES:
+        _gather_few(coordinates, candidates, n_candidates, block)
+        project_lanes(block, 0, center, block[rank], 0)
+        for lane in range(n_candidates):
+            scores[lane] = block[rank, lane]
+        return
+    for start in range(0, n_candidates, LANES):
+        group = min(start, n_candidates - LANES)
+        first = group if candidates.size == 0 else neighbours(candidates, group)
+        if first >= 0:
+            project_lanes(coordinates, first, center, scores, group)
+        else:
+            _gather(coordinates, candidates[group : group + LANES], block)
+            project_lanes(block, 0, center, scores, group)
+
+
+@kernel
+def neighbours(candidates: Items, start: int) -> int:
+    """The candidate at `start`, if it and those behind it, LANES in all, stand side by side in the catalogue; else −1.
+
+    Nothing has to be gathered then.
+    """
+    first = np.int64(candidates[start])
+    apart = np.int64(0)
+    for lane in range(LANES):
+        apart |= candidates[start + lane] - first - lane
+    return first if apart == 0 else -1  # type: ignore[return-value]
+
+
+@kernel
+def _gather(coordinates: Matrix, candidates: Items, block: Matrix) -> None:
+    """Copy the coordinates of LANES candidates side by side, one coordinate after the other."""
+    for a in range(coordinates.shape[0]):
+        row, target = coordinates[a], block[a]
+        for lane in range(LANES):
+            target[lane] = row[np.uint32(candidates[lane])]  # unsigned: never counted from the end
+
+
+@kernel
+def _gather_few(coordinates: Matrix, candidates: Items, n_candidates: int, block: Matrix) -> None:
+    """The same for fewer candidates, or items, than there are lanes; zeros stand in the others."""
+    for a in range(coordinates.shape[0]):
+        for lane in range(n_candidates):
+            block[a, lane] = coordinates[a, candidates[lane] if candidates.size > 0 else lane]
+        for lane in range(n_candidates, LANES):
+            block[a, lane] = 0.0
+
+
+def project_lanes(coordinates: Matrix, start: int, weights: Vector, result: Vector, target: int) -> None:
+    """Result = Σ weights[a] · coordinates[a], in the order of a, for the LANES items from `start` on."""
+    for lane in range(LANES):
+        total = 0.0
+        for a in range(weights.size):
+            total += weights[a] * coordinates[a, start + lane]
+        result[target + lane] = total
+
+
+def score_lanes(
+    coordinates: Matrix, start: int, center: Vector, whitener: Matrix, radius: float, scores: Vector, means: Vector, target: int
+) -> None:
+    """Mean and optimistic score of the LANES items from `start` on; of the whitener, the lower triangle."""
+    for lane in range(LANES):
+        square = 0.0
+        for a in range(center.size):
+            projection = 0.0
+            for b in range(a + 1):
+                projection += whitener[a, b] * coordinates[b, start + lane]
+            square += projection * projection
+        mean = 0.0
+        for a in range(center.size):
+            mean += center[a] * coordinates[a, start + lane]
+        means[target + lane] = mean
+        scores[target + lane] = mean + radius * math.sqrt(square)
+
+
+@overload(project_lanes, jit_options=OPTIONS, strict=False)
+def _compiled_project_lanes(coordinates, start, weights, result, target):  # type: ignore[no-untyped-def]
+    if coordinates.layout != "C":  # a single item, or vectors of length one: Numba cannot tell rows from columns
+        return project_lanes
+
+    def compiled(coordinates, start, weights, result, target):  # type: ignore[no-untyped-def]
+        emit_projection(coordinates, start, weights, result, target)
+
+    return compiled
+
+
+@overload(score_lanes, jit_options=OPTIONS, strict=False)
+def _compiled_score_lanes(coordinates, start, center, whitener, radius, scores, means, target):  # type: ignore[no-untyped-def]
+    if coordinates.layout != "C":
+        return score_lanes
+
+    def compiled(coordinates, start, center, whitener, radius, scores, means, target):  # type: ignore[no-untyped-def]
+        emit_scores(coordinates, start, center, whitener, radius, scores, means, target)
+
+    return compiled
+
+
+@kernel
+def best_position(scores: Vector, length: int) -> int:
+    """The position of the largest of the first scores; of equals, the first."""
+    best = 0
+    for start in range(0, length, BLOCK):
+        part = scores[start : min(start + BLOCK, length)]
+        n_better = 0
+        for position in range(part.size):
+            n_better += part[position] > scores[best]
+        if n_better > 0:  # rare, and the count above is quick: it has no branches
+            largest = scores[best]
+            for position in range(part.size):
+                score = part[position]
+                if score > largest:
+                    best = start + position
+                    largest = score
+    return best
+
+
+def scoring_block(rank: int) -> Matrix:
+    """Room to gather the coordinates of a few items, and for their scores and means."""
+    return np.zeros((rank + 2, LANES))

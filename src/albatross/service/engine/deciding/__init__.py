@@ -1,0 +1,1 @@
+"""How an item is chosen for a user, and why."""

@@ -1,0 +1,109 @@
+"""The model as one group of requests sees it: the model itself, and what the group adds, which is not folded before it is on disk."""
+
+import copy
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from albatross.core.agent import Agent
+from albatross.core.vocabulary import Vocabulary
+from albatross.kernels.operations import Items
+from albatross.service.engine.learned.model import Model, still_pending, waiting_at
+from albatross.service.storage.events import Placed
+
+
+class Overlay:
+    """Reads through to the model. Nothing here changes the model: if the group is not kept, the overlay is simply dropped."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.agent: Agent = model.agent
+        """The model's, or one with the same beliefs and more room."""
+        self.added = Vocabulary()
+        """Items that there are from now on, numbered behind those of the model."""
+        self.late_items: set[str] = set()
+        self.late_users: set[str] = set()
+        """What the ratings of this group bring, which come behind everything else."""
+        self.late_ratings = 0
+        self._retired: set[int] | None = None
+        self._showing: dict[str, list[tuple[Sequence[Placed], int]]] = {}
+        """What this group shows to whom, and by which event."""
+        self._shown: Items | None = None
+
+    @property
+    def n_items(self) -> int:
+        return len(self.model.items.names) + len(self.added.names)
+
+    @property
+    def retired(self) -> set[int]:
+        return self.model.retired if self._retired is None else self._retired
+
+    @property
+    def shown(self) -> Items:
+        """The items that are not retired."""
+        if self._retired is None and not self.added.names:
+            return self.model.shown
+        if self._shown is None:
+            retired = np.fromiter(self.retired, np.int32)
+            self._shown = np.setdiff1d(np.arange(self.n_items, dtype=np.int32), retired, assume_unique=True)
+        return self._shown
+
+    def number_of(self, item: str) -> int | None:
+        number = self.model.items.numbers.get(item)
+        if number is None and item in self.added:
+            return len(self.model.items) + self.added.numbers[item]
+        return number
+
+    def name_of(self, number: int) -> str:
+        names = self.model.items.names
+        return names[number] if number < len(names) else self.added.names[number - len(names)]
+
+    def offer(self, item: str) -> None:
+        """There is such an item, and it may be shown."""
+        number = self.number_of(item)
+        if number is None:
+            self.added.add(item)
+        elif number in self.retired:
+            self._retired = self.retired - {number}
+        self._shown = None
+
+    def with_items(self, items: Sequence[str]) -> "Overlay":
+        """The same with further items; this one stays as it is."""
+        other = copy.copy(self)
+        other.added, other._shown = Vocabulary([*self.added.names, *items]), None
+        return other
+
+    def retire(self, number: int) -> None:
+        self._retired = self.retired | {number}
+        self._shown = None
+
+    def show(self, user: str, placed: Sequence[Placed], seq: int) -> None:
+        """These items wait for the user's rating."""
+        self._showing.setdefault(user, []).append((placed, seq))
+
+    def showing(self) -> Iterator[int]:
+        """The items that this group shows, each as often as it does."""
+        for decisions in self._showing.values():
+            for placed, _ in decisions:
+                yield from (number for one in placed if (number := self.number_of(one.item)) is not None)
+
+    def waiting_for(self, user: str, seq: int) -> Items:
+        """The items whose rating by this user is waited for when event `seq` is decided, the latest first."""
+        pending = self.model.pending.get(user)
+        for placed, shown in self._showing.get(user, ()):
+            numbers = (self.number_of(one.item) for one in placed)
+            pending = still_pending(pending or {}, (number for number in numbers if number is not None), shown)
+        return waiting_at(pending, seq)
+
+    def check_room(self, n_items: int = 0) -> None:
+        """Refuse so many more items, and what the ratings bring, where the policy or the machine cannot hold them."""
+        users = len(self.model.users) + len(self.late_users) + 1
+        self.model.check_room(users, self.n_items + len(self.late_items) + n_items, self.late_ratings)
+
+    def agent_for(self, user: int) -> Agent:
+        """An agent that has rows for this user and all items there are now."""
+        n_items = self.n_items
+        if user >= self.agent.n_users or n_items > self.agent.n_items:
+            self.agent = copy.copy(self.model.agent)
+            self.agent.grow(*self.model.sizes_for(user + 1, n_items))
+        return self.agent

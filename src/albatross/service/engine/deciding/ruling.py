@@ -1,0 +1,178 @@
+"""A recommendation with rules: only items that satisfy a condition, quotas per slate, a share for new items, or another ranking.
+
+At each place, with probability `share` a new item is shown, any of them as likely as the other; else with probability `floor` any item;
+else the one that ranks first. The propensity of an item at its place is the sum over these ways, given the items before it: it stays true
+under all rules, because they only say which items there are to choose from, and with which probability.
+"""
+
+import math
+from typing import Any, NamedTuple, cast
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from albatross.core.agent import Agent
+from albatross.kernels.operations import Items, Slate, offers, suppose
+from albatross.service.api.requests import Recommend
+from albatross.service.api.rules import Fresh, Quota, Where
+from albatross.service.api.values import Seen
+from albatross.service.engine.deciding import choosing
+from albatross.service.engine.deciding.choosing import (
+    CLOSE,
+    best_of,
+    choose_counting,
+    decision_stream,
+    eligible,
+    event_of,
+    finite,
+    likelihood_of_other,
+    others,
+)
+from albatross.service.engine.deciding.overlay import Overlay
+from albatross.service.engine.learned.descriptions import labels_of
+from albatross.service.engine.learned.model import NONE, Model
+from albatross.service.storage.events import Decided, Placed, Rules
+
+
+def is_ruled(request: Recommend) -> bool:
+    return request.where is not None or bool(request.quotas) or request.fresh is not None or request.by != "policy"
+
+
+def rules_of(request: Recommend) -> Rules | None:
+    """The rules of a request, as they stand in the log."""
+    if not is_ruled(request):
+        return None
+    where: dict[str, Any] | None = None if request.where is None else msgspec.to_builtins(request.where)
+    quotas = [(quota.attribute, quota.most) for quota in request.quotas]
+    return Rules(where, quotas, None if request.fresh is None else (request.fresh.share, request.fresh.below), request.by)
+
+
+def request_of(event: Decided) -> Recommend:
+    """What was asked for, from the log."""
+    asked = Recommend(event.user, event.n, event.candidates, event.exclude, cast(Seen, event.exclude_seen), False, event.request_id)
+    rules = event.rules
+    if rules is None:
+        return asked
+    return replace(
+        asked,
+        where=None if rules.where is None else msgspec.convert(rules.where, Where),
+        quotas=[Quota(attribute, most) for attribute, most in rules.quotas],
+        fresh=None if rules.fresh is None else Fresh(*rules.fresh),
+        by=rules.by,
+    )
+
+
+def candidates_for(view: Overlay, request: Recommend, pending: Items, at: float) -> Items:
+    """The items that may be shown, rules included. Refuses a request that leaves none."""
+    allowed = eligible(view, request, pending, at)
+    if request.where is None:
+        return allowed
+    return view.model.filters.satisfying(request.where, view.model.described, allowed, view.n_items)
+
+
+def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: float, incarnation: str = "") -> Decided:
+    """Decide what event `seq` shows, with or without rules."""
+    if not is_ruled(request):
+        return choosing.decide(view, request, seq, model_seq, at, incarnation)
+    model = view.model
+    pending = view.waiting_for(request.user, seq)
+    remaining = candidates_for(view, request, pending, at)
+    user = model.row_of(request.user)
+    agent = view.agent_for(user)
+    counted = pending if offers(agent.state, suppose) else NONE
+    if pending.size and not counted.size:
+        remaining = others(remaining, pending)
+    random = decision_stream(model, seq)
+    quotas = Quotas(view, request.quotas)
+    shown = _times_shown(view) if request.fresh is not None else None
+    placed: list[Placed] = []
+    while remaining.size:
+        best, certainty = _first(view, agent, user, remaining, counted, random, request.by)
+        if best < 0:  # the policy does not look at what it has seen since, so that it would show the same again
+            remaining, counted = others(remaining, pending), NONE
+            best, certainty = _first(view, agent, user, remaining, counted, random, request.by)
+        new = NONE if shown is None or request.fresh is None else np.flatnonzero(shown[remaining] < request.fresh.below).astype(np.int32)
+        share = request.fresh.share if request.fresh is not None and new.size else 0.0
+        position, by_chance = _drawn(random, share, new, model.genesis.floor, remaining.size, best)
+        scores = agent.slate.scores[: remaining.size]
+        likely = certainty if position == best else likelihood_of_other(scores, position, certainty)
+        usual = model.genesis.floor / remaining.size + (1.0 - model.genesis.floor) * likely
+        propensity = (1.0 - share) * usual + (share / new.size if position in new else 0.0)
+        number = int(remaining[position])
+        score, mean = finite(scores[position]), finite(agent.slate.means[position])
+        placed.append(Placed(view.name_of(number), score, mean, None if math.isnan(propensity) else propensity, by_chance))
+        if len(placed) == request.n:
+            break
+        remaining = quotas.left(np.delete(remaining, position), number)
+    reasons = None
+    if request.explain and request.by == "policy":
+        reasons = choosing.reasons_for(view, agent, request.user, pending, placed)
+        rest = others(remaining, np.array([view.number_of(item.item) for item in placed], np.int32))
+        choose_counting(agent, user, rest, counted, random)
+        names = {item.item for item in placed}
+        reasons = replace(reasons, close=[item for item in best_of(agent, view, rest, CLOSE + 1) if item.item not in names][:CLOSE])
+    return event_of(model, request, model_seq, at, incarnation, placed, reasons, rules_of(request))
+
+
+def _drawn(random: np.random.Generator, share: float, new: Items, floor: float, size: int, best: int) -> tuple[int, bool]:
+    """The position to show, and whether chance chose it."""
+    if share and random.random() < share:
+        return int(new[random.integers(new.size)]), True
+    if random.random() < floor:
+        return int(random.integers(size)), True
+    return best, False
+
+
+def _first(view: Overlay, agent: Agent, user: int, items: Items, counted: Items, random: np.random.Generator, by: str) -> tuple[int, float]:
+    """The position of the item that ranks first, and with which probability it does. Fills the slate."""
+    if by == "policy":
+        return choose_counting(agent, user, items, counted, random)
+    values = popularity(view.model, items) if by == "popular" else items.astype(np.float64)
+    slate: Slate = agent.slate
+    slate.scores[: items.size] = slate.means[: items.size] = values
+    return int(np.argmax(values)), 1.0
+
+
+def popularity(model: Model, items: Items) -> NDArray[np.float64]:
+    """Per item: the sum of its ratings, each counted from the bottom of the scale."""
+    ledger, known = model.ledger, np.minimum(items, len(model.items.names) - 1)
+    sums = ledger.item_sums[known] - model.genesis.scale[0] * ledger.item_ratings[known]
+    return np.where(items < len(model.items.names), sums, 0.0)
+
+
+def _times_shown(view: Overlay) -> NDArray[np.int64]:
+    """How often each item was shown, by this group, too."""
+    times = np.zeros(view.n_items, np.int64)
+    known = min(len(view.model.items.names), view.n_items)
+    times[:known] = view.model.ledger.item_shown[:known]
+    for number in view.showing():
+        times[number] += 1
+    return times
+
+
+class Used(NamedTuple):
+    quota: Quota
+    times: dict[str, int]
+    """How often each label was shown."""
+
+
+class Quotas:
+    """How much of a slate's quotas is used up."""
+
+    def __init__(self, view: Overlay, quotas: list[Quota]) -> None:
+        self.view = view
+        self._used = [Used(quota, {}) for quota in quotas]
+
+    def left(self, items: Items, shown: int) -> Items:
+        """Those of some items that may still be shown once this one was."""
+        described = self.view.model.described
+        known = described.known.get(shown)
+        for quota, times in self._used:
+            value = (known.attributes or {}).get(quota.attribute) if known is not None else None
+            for label in [] if value is None else labels_of(value):
+                times[label] = times.get(label, 0) + 1
+                if times[label] >= quota.most:
+                    items = items[~described.having(quota.attribute, label, self.view.n_items)[items]]
+        return items

@@ -1,0 +1,63 @@
+"""Requests that write nothing, answered once the group is folded."""
+
+from collections.abc import Callable
+from typing import Any
+
+from albatross.service.api.answers import Answer, Series, Version
+from albatross.service.api.requests import (
+    AskDisk,
+    AskSeries,
+    AskVersion,
+    ListEvents,
+    ListItems,
+    ListUsers,
+    SimilarItems,
+    Suppose,
+    ViewDecision,
+    ViewUser,
+)
+from albatross.service.api.views import Disk
+from albatross.service.engine.answering import disk_of, version_of
+from albatross.service.engine.deciding.likeness import similar_items
+from albatross.service.engine.deciding.supposing import suppose
+from albatross.service.engine.group import Finish, Group, Handler, Handlers
+from albatross.service.engine.learned.model import Model
+from albatross.service.engine.viewing import list_events, list_items, list_users, read_decision, read_user
+from albatross.service.storage.store import Store
+
+
+def version(group: Group, request: AskVersion) -> Callable[[], Version]:
+    engaged = group.engaged
+    return lambda: version_of(group.model, group.store.head, engaged.durability, request.state, engaged.known_state)
+
+
+def disk(group: Group, request: AskDisk) -> Callable[[], Disk]:
+    return lambda: disk_of(group.engaged.folder, group.store, group.engaged.known_state)
+
+
+def series(group: Group, request: AskSeries) -> Callable[[], Series]:
+    return group.model.series.series
+
+
+def at_the_end(read: Callable[[Model, Store, Any], Answer]) -> Handler:
+    """A handler that only looks, once the group is folded."""
+
+    def look(group: Group, request: Any) -> Finish:
+        return lambda: read(group.model, group.store, request)
+
+    return look
+
+
+READING: Handlers = {
+    AskVersion: version,
+    AskSeries: series,
+    AskDisk: disk,
+    ViewUser: at_the_end(read_user),
+    ListUsers: at_the_end(list_users),
+    ListItems: at_the_end(list_items),
+    ListEvents: at_the_end(list_events),
+    ViewDecision: at_the_end(read_decision),
+    Suppose: at_the_end(suppose),
+    SimilarItems: at_the_end(similar_items),
+}
+"""Requests that go on when there is no room on the disk."""

@@ -1,0 +1,63 @@
+"""A recommendation: known by its request id, or decided."""
+
+from albatross.service.api.answers import Decision
+from albatross.service.api.errors import BadValue
+from albatross.service.api.requests import Recommend
+from albatross.service.api.values import MOST_NEW_ITEMS
+from albatross.service.engine.answering import decision_name, decision_of
+from albatross.service.engine.checking import check_recommend
+from albatross.service.engine.deciding.ruling import candidates_for, decide, rules_of
+from albatross.service.engine.group import Finish, Group, Handles
+from albatross.service.storage.events import Decided, Item, QuestionContent, RuledContent, content_of, request_handle
+
+
+def recommend(group: Group, request: Recommend) -> Finish:
+    check_recommend(request, group.model.items)
+    rules = rules_of(request)
+    handles: Handles = ()
+    if request.request_id is not None:
+        handle = request_handle(request.request_id)
+        question = QuestionContent(
+            request.user,
+            request.n,
+            request.candidates,
+            request.exclude,
+            request.exclude_seen,
+            request.explain,
+            request.request_id,
+        )
+        content = content_of(question if rules is None else RuledContent(question, rules))
+        known = group.known(handle, content, "request_id")
+        if known is not None:
+            return lambda: _decision(group, known, group.decided(known))
+        handles = ((handle, content),)
+    fresh = _fresh_candidates(group, request)
+    if fresh and set(fresh) <= set(request.exclude):  # then they may leave nothing to show, and a refusal brings nothing into being
+        candidates_for(group.view, request, group.view.waiting_for(request.user, group.head + len(group.early) + 1), group.now)
+    view = group.view.with_items(fresh) if fresh else group.view
+    seq = group.head + len(group.early) + len(fresh) + 1
+    event = decide(view, request, seq, group.head, group.now, group.engaged.incarnation)
+    group.view = view  # only now: a decision that fails leaves no items behind
+    for name in fresh:
+        group.put_early(Item(group.now, name))
+    group.put_early(event, handles)
+    group.view.show(event.user, event.items, seq)
+    for handle, content in handles:
+        group.fresh[handle] = (seq, content)
+    return lambda: _decision(group, seq, event)
+
+
+def _fresh_candidates(group: Group, request: Recommend) -> list[str]:
+    """Candidates that become items by being named."""
+    if group.model.genesis.closed or request.candidates is None:
+        return []
+    fresh = [name for name in dict.fromkeys(request.candidates) if group.view.number_of(name) is None]
+    if len(fresh) > MOST_NEW_ITEMS:
+        raise BadValue(f"{len(fresh)} candidates are not items yet; accepted: at most {MOST_NEW_ITEMS} in one request (upsert them first)")
+    group.view.check_room(len(fresh))
+    return fresh
+
+
+def _decision(group: Group, seq: int, event: Decided) -> Decision:
+    genesis = group.model.genesis
+    return decision_of(decision_name(event.incarnation or genesis.folder, seq), genesis.policy, event)

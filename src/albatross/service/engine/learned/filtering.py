@@ -1,0 +1,88 @@
+"""Which items satisfy a condition: a few operations on whole arrays, and remembered while nothing changes."""
+
+import math
+from collections import OrderedDict
+from functools import reduce
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from albatross.kernels.operations import Items
+from albatross.service.api.errors import BadValue, NoEligibleCandidate
+from albatross.service.api.rules import DEEPEST, MOST_CONDITIONS, Where
+from albatross.service.api.values import check_id
+from albatross.service.engine.learned.descriptions import Descriptions, Mask
+
+REMEMBERED = 64
+"""Conditions whose answer is remembered, at most."""
+
+FORMS = (
+    'accepted: {"attribute", "is"}, {"attribute", "from" and "to", or one of them}, {"all": [...]}, {"any": [...]} or {"none": [...]}, '
+    "one of them"
+)
+
+
+class Answered(NamedTuple):
+    among: Items
+    changes: int
+    items: Items
+
+
+class Filters:
+    """Answers to conditions, as long as they hold."""
+
+    def __init__(self) -> None:
+        self._answers: OrderedDict[bytes, Answered] = OrderedDict()
+
+    def satisfying(self, where: Where, described: Descriptions, items: Items, n_items: int) -> Items:
+        """Those of some items for which a condition holds. Refuses where there is none."""
+        key = msgspec.json.encode(where)
+        known = self._answers.get(key)
+        if known is None or known.among is not items or known.changes != described.changes:
+            mask = mask_of(where, described, n_items)
+            known = self._answers[key] = Answered(items, described.changes, items[mask[items]])
+            if len(self._answers) > REMEMBERED:
+                self._answers.popitem(last=False)
+        if not known.items.size:
+            raise NoEligibleCandidate(f"of {items.size} items that may be shown, none is as `where` demands; accepted: at least one")
+        return known.items
+
+
+def mask_of(where: Where, described: Descriptions, n_items: int) -> Mask:
+    """For which of the first n items a condition holds."""
+    if where.attribute is not None:
+        if where.is_ is None:
+            return described.between(where.attribute, where.from_, where.to, n_items)
+        labels = [where.is_] if isinstance(where.is_, str) else where.is_
+        return reduce(np.logical_or, (described.having(where.attribute, label, n_items) for label in labels))
+    parts = [mask_of(part, described, n_items) for part in where.all or where.any or where.none or ()]
+    if where.all is not None:
+        return reduce(np.logical_and, parts)
+    either: Mask = reduce(np.logical_or, parts)
+    return either if where.any is not None else ~either
+
+
+def check_where(where: Where) -> None:
+    """Refuse what is not of one form, too deep, or too much."""
+    if _count(where, 1) > MOST_CONDITIONS:
+        raise BadValue(f"where has more than {MOST_CONDITIONS} conditions; accepted: up to that")
+
+
+def _count(where: Where, depth: int) -> int:
+    if depth > DEEPEST:
+        raise BadValue(f"where is nested more than {DEEPEST} deep; accepted: up to that")
+    lists = [part for part in (where.all, where.any, where.none) if part is not None]
+    ranged = where.from_ is not None or where.to is not None
+    if where.attribute is not None:
+        check_id("attribute", where.attribute)
+        if lists or (where.is_ is not None) == ranged or where.is_ == []:
+            raise BadValue(f"where has a condition on {where.attribute!r} of no known form; {FORMS}")
+        for label in [where.is_] if isinstance(where.is_, str) else where.is_ or ():
+            check_id("label", label)
+        if any(number is not None and math.isnan(number) for number in (where.from_, where.to)):
+            raise BadValue(f"where compares {where.attribute!r} with what is not a number; accepted: numbers")
+        return 1
+    if len(lists) != 1 or not lists[0] or ranged or where.is_ is not None:
+        raise BadValue(f"where has a condition of no known form; {FORMS}")
+    return sum(_count(part, depth + 1) for part in lists[0])

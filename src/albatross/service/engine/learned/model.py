@@ -1,0 +1,309 @@
+"""All that follows from the log: the agent, the names, what is retired, what waits for a rating, and how it went.
+
+`fold_all` takes events in their order and is the only way anything here changes, live and in replay alike.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from albatross.core.agent import Agent
+from albatross.core.errors import InvalidInput
+from albatross.core.memory import footprint, require_memory
+from albatross.core.policy import Policy
+from albatross.core.streams import stream
+from albatross.core.vocabulary import Vocabulary
+from albatross.kernels.operations import Items
+from albatross.service.api.errors import NoMemory, UnknownItem
+from albatross.service.engine.learned.descriptions import Descriptions
+from albatross.service.engine.learned.filtering import Filters
+from albatross.service.engine.learned.ledger import Ledger, entered, exchanged, grown, no_ledger
+from albatross.service.engine.learned.options import policy_of
+from albatross.service.engine.learned.reacting import check_replaces
+from albatross.service.engine.learned.series import SeriesKeeper
+from albatross.service.storage.events import Decided, Described, Event, Genesis, Item, Rated, Reacted, Retire, Rewards
+
+ROOM = 64
+"""Users and items there is room for at first. A full model doubles: when it grows is settled by the log alone."""
+
+UNLUCKY, AWRY = 256, 72
+"""A policy keeps one number of all items side by side, then the next number. Were there a multiple of 256 items, the numbers of one item
+would all want the same few places of the processor's cache: 72 more items halve the time of a choice."""
+
+PENDING = 10
+"""Unanswered items per user that count, at most: the latest."""
+PENDING_WINDOW = 100_000
+"""Events after which a recommendation is no longer waited for: somebody who never answers costs nothing in the long run."""
+
+NONE: Items = np.empty(0, np.int32)
+
+CHUNK = 8192
+"""Ratings learned in one call of compiled code, at most."""
+
+Pending = dict[int, int]
+"""Items that wait for a rating by one user, the latest last, each with the event that showed it."""
+
+
+class Unlearned(NamedTuple):
+    """Ratings that were taken in and not learned yet."""
+
+    seqs: list[int]
+    users: list[int]
+    items: list[int]
+    ratings: list[float]
+    means: list[float | None]
+    scores: list[float | None]
+
+
+class Sizes(NamedTuple):
+    users: int
+    items: int
+
+
+class Model:
+    """What a log amounts to."""
+
+    def __init__(self, genesis: Genesis, policy: Policy | None = None) -> None:
+        self.genesis = genesis
+        self.policy = policy_of(genesis) if policy is None else policy
+        self.users, self.items = Vocabulary(genesis.users), Vocabulary(genesis.items)
+        n_users, n_items = len(genesis.users) or ROOM, len(genesis.items) or ROOM
+        self.agent = Agent(self.policy, n_users, n_items, genesis.seed)
+        self.spare: Agent | None = None
+        """An agent with the same beliefs and more room, if there is one already: taken by the event that calls for it."""
+        self.ledger: Ledger = no_ledger(n_users, n_items)
+        self.series = SeriesKeeper()
+        self.described = Descriptions()
+        self.filters = Filters()
+        self.rewards: Mapping[str, float] = {}
+        """What events with names are worth."""
+        self._set_rewards(genesis.events)
+        self.retired: set[int] = set()
+        self.pending: dict[str, Pending] = {}
+        self.seq = 0
+        self.given_up = 0
+        """Decisions up to this event are answered, or counted as answered by silence, where that is wanted."""
+        self.ratings = 0
+        self.decisions = 0
+        self.random = np.random.Generator(np.random.PCG64(0))
+        """Turned to a stream of its own for each decision."""
+        self._unlearned = Unlearned([], [], [], [], [], [])
+        self._shown: Items | None = None
+        self.affordable = 0
+        """So many more ratings of known users and items there is memory for, at least."""
+        self._checked: tuple[int, int, int] | None = None
+        self._state_id: tuple[int, str] | None = None
+
+    def fold_all(self, seqs: Iterable[int], events: Iterable[Event]) -> None:
+        """Take in the next events; ratings are learned at the next `learn`. Ratings come first here: a replay has millions of them."""
+        user_numbers, item_numbers, unlearned = self.users.numbers, self.items.numbers, self._unlearned
+        for seq, event in zip(seqs, events, strict=True):
+            self.seq = seq
+            if type(event) is not Rated:
+                self._fold_other(seq, event)
+                continue
+            user = user_numbers.get(event.user)
+            if user is None:
+                user = self.users.add(event.user)
+                self._make_room(len(self.users) + 1, len(self.items))  # one row is free, for whoever comes next
+            item = item_numbers[event.item]
+            unlearned.seqs.append(seq)
+            unlearned.users.append(user)
+            unlearned.items.append(item)
+            unlearned.ratings.append(event.rating)
+            unlearned.means.append(event.mean)
+            unlearned.scores.append(event.score)
+            if event.user in self.pending:
+                self._answered(event.user, item)
+            if len(unlearned.users) >= CHUNK:
+                self.learn()
+
+    def _fold_other(self, seq: int, event: Event) -> None:
+        if isinstance(event, Decided):
+            self.decisions += 1
+            if event.user not in self.users.numbers:
+                self._make_room(len(self.users) + 1, len(self.items))
+            numbers = [self.items.numbers[placed.item] for placed in event.items]
+            for number in numbers:
+                self.ledger.item_shown[number] += 1
+            self.pending[event.user] = still_pending(self.pending.get(event.user, {}), numbers, seq)
+            if self.decisions % PENDING_WINDOW == 0:
+                self._tidy()
+        elif isinstance(event, Item):
+            if event.item not in self.items.numbers:
+                self._make_room(len(self.users), len(self.items) + 1)
+            self.retired.discard(self.items.add(event.item))
+            self._shown = None
+        elif isinstance(event, Retire):
+            self.retired.add(self.items.numbers[event.item])
+            self._shown = None
+
+        elif isinstance(event, Described):
+            self.described.describe(self.items.numbers[event.item], event.said)
+        elif isinstance(event, Reacted):
+            self._fold_reaction(seq, event)
+        elif isinstance(event, Rewards):
+            self._set_rewards(event.events)
+
+    def _fold_reaction(self, seq: int, event: Reacted) -> None:
+        """An event with a name: a rating like any other, or one in the place of another."""
+        if not event.event_id and event.decision is not None:
+            self.given_up = max(self.given_up, event.decision)
+        if event.replaces is None or event.before is None:
+            one = Rated(event.at, event.event_id, event.user, event.item, event.rating, event.decision, event.mean, event.score)
+            self.fold_all([seq], [one])
+            return
+        self.learn()
+        user, item = self.users.numbers[event.user], self.items.numbers[event.item]
+        if event.rating != event.before:
+            self.agent.replace(user, item, event.before, event.rating)
+        entry = exchanged(self.ledger, user, item, event.replaces, seq, event.rating - event.before)
+        self.series.exchange(entry, event.before, event.rating, event.mean, event.score)
+
+    def _set_rewards(self, rewards: Mapping[str, float]) -> None:
+        if rewards:
+            check_replaces(self.genesis.policy, self.agent.state)
+        self.rewards = rewards
+
+    def _answered(self, user: str, item: int) -> None:
+        waiting = self.pending[user]
+        waiting.pop(item, None)
+        if not waiting:
+            del self.pending[user]
+
+    def learn(self) -> None:
+        """Learn from the ratings taken in since the last time, in one call of compiled code."""
+        unlearned = self._unlearned
+        if not unlearned.users:
+            return
+        seqs, users, items = np.array(unlearned.seqs), np.array(unlearned.users), np.array(unlearned.items)
+        ratings = np.array(unlearned.ratings, np.float64)
+        means, scores = np.array(unlearned.means, np.float64), np.array(unlearned.scores, np.float64)  # none becomes not a number
+        for column in unlearned:
+            column.clear()
+        self.agent.replay(users, items, ratings)
+        self.ledger = entered(self.ledger, users, items, ratings, seqs)
+        self.series.add(ratings, means, scores)
+        self.ratings += users.size
+        self.affordable -= users.size
+
+    def sizes_for(self, n_users: int, n_items: int) -> Sizes:
+        """The sizes of a model that has room for so many."""
+        users, items = self.agent.n_users, self.agent.n_items
+        while users < n_users:
+            users *= 2
+        while items < n_items:
+            items *= 2
+            items += AWRY if items % UNLUCKY == 0 else 0
+        return Sizes(users, items)
+
+    def _make_room(self, n_users: int, n_items: int) -> None:
+        """Grow if there is no room for so many. What waits is learned first: the moment of growth is part of the order."""
+        if n_users <= self.agent.n_users and n_items <= self.agent.n_items:
+            return
+        self.learn()
+        sizes, spare = self.sizes_for(n_users, n_items), self.spare
+        if spare is not None and (spare.n_users, spare.n_items) == sizes:
+            self.agent = spare
+        else:
+            self.agent.grow(*sizes)
+        self.spare = None
+        self.ledger = grown(self.ledger, *sizes)
+
+    def check_room(self, n_users: int, n_items: int, n_ratings: int) -> None:
+        """Refuse what the policy or the machine cannot hold, before it is written: afterwards no start would succeed."""
+        sizes = self.sizes_for(n_users, n_items)
+        ratings = 1 << max(self.ratings + n_ratings - 1, 0).bit_length()
+        wanted = (*sizes, ratings)
+        if wanted == self._checked:
+            return
+        if sizes.items > self.agent.n_items:
+            try:
+                self.policy.init(1, sizes.items, partial(stream, self.genesis.seed), None)
+            except InvalidInput as error:  # one with given features knows only so many
+                raise UnknownItem(f"there is no room for item {n_items}: {error}") from error
+        now = footprint(self.policy, self.agent.n_users, self.agent.n_items)
+        then = footprint(self.policy, *sizes, ratings)
+        growing = sizes != (self.agent.n_users, self.agent.n_items)
+        try:
+            require_memory(then + growing * now, f"a model of {sizes.users:,} users, {sizes.items:,} items and {ratings:,} ratings")
+        except InvalidInput as error:
+            raise NoMemory(str(error)) from error
+        self._checked, self.affordable = wanted, ratings - self.ratings
+
+    def row_of(self, user: str) -> int:
+        """The row of a user; of a stranger, the row they would get."""
+        return self.users.numbers.get(user, len(self.users.names))
+
+    def ratings_of(self, user: str) -> int:
+        number = self.users.numbers.get(user)
+        return 0 if number is None else int(self.ledger.user_ratings[number])
+
+    @property
+    def shown(self) -> Items:
+        """The items that are not retired."""
+        if self._shown is None:
+            self._shown = np.setdiff1d(np.arange(len(self.items), dtype=np.int32), np.fromiter(self.retired, np.int32), assume_unique=True)
+        return self._shown
+
+    def _tidy(self) -> None:
+        """Drop what is no longer waited for; `waiting_for` would not look at it any more."""
+        oldest = self.seq - PENDING_WINDOW
+        self.pending = {user: waiting for user, waiting in self.pending.items() if max(waiting.values()) > oldest}
+
+    @property
+    def state_id(self) -> str:
+        if self._state_id is None or self._state_id[0] != self.seq:
+            self._state_id = (self.seq, self.agent.state_id)
+        return self._state_id[1]
+
+    def saved(self) -> dict[str, Any]:
+        """What is neither in the agent nor in the ledger, as JSON."""
+        return {
+            "users": self.users.names,
+            "items": self.items.names,
+            "retired": sorted(self.retired),
+            "pending": {user: list(waiting.items()) for user, waiting in self.pending.items()},
+            "seq": self.seq,
+            "ratings": self.ratings,
+            "decisions": self.decisions,
+            "series": self.series.saved(),
+            "rewards": self.rewards,
+            "described": self.described.saved(),
+            "given_up": self.given_up,
+        }
+
+    def restore(self, saved: dict[str, Any], ledger: Ledger, sums: NDArray[np.float64]) -> None:
+        """Put back what `saved` gave."""
+        self.users, self.items = Vocabulary(saved["users"]), Vocabulary(saved["items"])
+        self.retired = set(saved["retired"])
+        self._set_rewards(saved["rewards"])
+        self.described.restore(saved["described"])
+        self.given_up = saved["given_up"]
+        self.pending = {user: dict(waiting) for user, waiting in saved["pending"].items()}
+        self.seq, self.ratings, self.decisions = saved["seq"], saved["ratings"], saved["decisions"]
+        self.series.width, self.series.count = saved["series"]["width"], saved["series"]["count"]
+        if sums.shape != self.series.sums.shape:
+            raise ValueError("its series has other columns")
+        self.series.sums = sums
+        self.ledger = ledger
+        self._shown = None
+
+
+def still_pending(before: Pending, shown: Iterable[int], seq: int) -> Pending:
+    """What a user is waited for once event `seq` has shown these items: the latest, and not too many."""
+    after = dict(before)
+    for item in shown:
+        after.pop(item, None)
+        after[item] = seq
+    return dict(list(after.items())[-PENDING:]) if len(after) > PENDING else after
+
+
+def waiting_at(pending: Pending | None, seq: int) -> Items:
+    """The items whose rating is waited for when event `seq` is decided, the latest first."""
+    if pending is None:
+        return NONE
+    return np.array([item for item, shown in reversed(pending.items()) if shown > seq - PENDING_WINDOW], np.int32)

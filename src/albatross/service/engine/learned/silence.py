@@ -1,0 +1,70 @@
+"""Decisions that nobody answers: after a time they count as answered by a reward, if the owner of the folder wants that.
+
+It is written as an event when it happens, so a replay needs no clock. What comes later takes the place of it.
+"""
+
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from albatross.core.errors import InvalidInput
+from albatross.service.api.answers import Answer
+from albatross.service.api.requests import Request
+from albatross.service.engine.learned.model import Model
+from albatross.service.storage.events import Decided, decode
+from albatross.service.storage.store import Store
+
+LOOKS_AT_ONCE = 256
+"""Rows of the log that are looked at in one go, at most: others wait."""
+LOOK_SECONDS = 1.0
+"""Between two looks where nobody asks for anything."""
+
+
+class Silence(NamedTuple):
+    """How long a decision waits, and what it counts for then."""
+
+    seconds: float
+    reward: float
+
+
+class Hushed(Answer, frozen=True):
+    """How many items were given up waiting for."""
+
+    items: int
+
+
+class GiveUp(Request[Hushed], frozen=True):
+    """Count these decisions as answered by silence, as far as they are not. Asked by the engine itself alone."""
+
+    decisions: list[int]
+    reward: float
+
+
+def check_silence(silence: Silence, scale: tuple[float, float]) -> None:
+    if not 0 < silence.seconds < 1e9:
+        raise InvalidInput(f"silence is after {silence.seconds:g} seconds; accepted: more than 0")
+    if not scale[0] <= silence.reward <= scale[1]:
+        raise InvalidInput(f"silence counts for {silence.reward:g}; accepted: a number from {scale[0]:g} to {scale[1]:g}")
+
+
+def given_up(model: Model, store: Store, silence: Silence) -> GiveUp | None:
+    """The next decisions that have waited long enough. Moves on behind what it has looked at."""
+    due: list[int] = []
+    reached = model.given_up
+    for seq, decided in _rows(store, reached + 1):
+        if decided is not None:
+            if decided.at + silence.seconds > time.time():
+                break
+            due.append(seq)
+        reached = seq
+    if not due:
+        model.given_up = reached
+        return None
+    return GiveUp(due, silence.reward)
+
+
+def _rows(store: Store, first: int) -> Iterator[tuple[int, Decided | None]]:
+    for seq in range(first, min(first + LOOKS_AT_ONCE, store.head.seq + 1)):
+        body = store.body(seq)
+        event = None if body is None or not body.startswith(b'["decision"') else decode(body)
+        yield seq, event if isinstance(event, Decided) else None

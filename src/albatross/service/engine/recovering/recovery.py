@@ -1,0 +1,87 @@
+"""From a folder to a model: the newest sound snapshot and the tail of the log, or the log alone."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from albatross.core.errors import InvalidInput
+from albatross.service.engine.learned import snapshots
+from albatross.service.engine.learned.model import Model
+from albatross.service.storage.events import Forget, Genesis
+from albatross.service.storage.reading import (
+    NO_HANDLES,
+    Progress,
+    Sum,
+    check_erased,
+    check_handles,
+    decoded,
+    nothing,
+    sum_of_events,
+    sum_of_table,
+)
+from albatross.service.storage.snapshots import Manifest, manifests
+from albatross.service.storage.store import DamagedLog, ReadableLog
+
+
+class Recovered(NamedTuple):
+    model: Model
+    snapshot: Manifest | None
+    """The one that was used."""
+    handles: Sum
+    """Of all events."""
+    complaints: list[str]
+    """Why snapshots were skipped."""
+
+
+def recover(folder: Path, log: ReadableLog, genesis: Genesis, progress: Progress = nothing, use_snapshots: bool = True) -> Recovered:
+    """Check the whole log and its handles, and replay what the newest sound snapshot does not know."""
+    model, used, complaints = _newest(folder, log, genesis) if use_snapshots else (None, None, [])
+    if model is None:
+        model = Model(genesis)
+    handles = replay(log, model, progress, handles=NO_HANDLES if used is None else used.handles)
+    if handles != sum_of_table(log):
+        check_handles(log)
+        raise DamagedLog(f"{folder} is damaged: events and handles do not fit together")
+    return Recovered(model, used, handles, complaints)
+
+
+def _newest(folder: Path, log: ReadableLog, genesis: Genesis) -> tuple[Model | None, Manifest | None, list[str]]:
+    sound, complaints = manifests(folder)
+    for path, manifest in sound:
+        chain = log.chain_at(manifest.seq)
+        if chain is None or chain.hex() != manifest.chain:
+            complaints.append(f"{path} belongs to another log")
+            continue
+        try:
+            return snapshots.load(path, manifest, genesis), manifest, complaints
+        except InvalidInput as error:
+            complaints.append(str(error))
+    return None, None, complaints
+
+
+def replay(log: ReadableLog, model: Model, progress: Progress = nothing, until: int | None = None, handles: Sum = NO_HANDLES) -> Sum:
+    """Check all events there are, or all up to `until`, and fold those that the model does not know.
+
+    Returns the sum of the handles of the events folded, on top of that given.
+    """
+    total, known = log.head.seq if until is None else until, model.seq
+    erased: set[int] = set()
+    for first, bodies in log.read():
+        bodies = bodies[: total - first + 1]
+        last = first + len(bodies) - 1
+        if last > known:
+            seqs, events = decoded(first, bodies, known)
+            if len(seqs) < len(bodies):
+                erased.update(set(range(max(first, known + 1), last + 1)).difference(seqs))
+            model.fold_all(seqs, events)
+            model.seq = last
+            handles = sum_of_events(seqs, events, handles)
+            for event in events:
+                if type(event) is Forget:
+                    erased.difference_update(event.erased)
+        progress(last, total)
+        if last == total:
+            break
+    model.learn()
+    if until is None:
+        check_erased(erased)
+    return handles

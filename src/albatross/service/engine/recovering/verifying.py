@@ -1,0 +1,80 @@
+"""Whether a folder is what it says: the model rebuilt from the log alone, compared with everything that was written down of it."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from albatross.service.engine.deciding.overlay import Overlay
+from albatross.service.engine.deciding.ruling import decide, request_of
+from albatross.service.engine.learned.model import Model
+from albatross.service.engine.learned.snapshots import kernel_of
+from albatross.service.engine.recovering.recovery import replay
+from albatross.service.storage.events import Decided, Forget, Genesis
+from albatross.service.storage.reading import Progress, check_handles, nothing, read_events
+from albatross.service.storage.snapshots import manifests
+from albatross.service.storage.store import ReadableLog
+
+
+class Verdict(NamedTuple):
+    seq: int
+    chain: str
+    state_id: str
+    ratings: int
+    decisions: int
+    confirmed: list[int]
+    """Events at which a snapshot has exactly the state the log gives."""
+    contradicted: list[int]
+    skipped: list[str]
+    """Snapshots that cannot be compared, and why."""
+
+
+def verify(log: ReadableLog, folder: Path, genesis: Genesis, progress: Progress = nothing) -> Verdict:
+    """Rebuild the model from the log alone, checking every row, every handle and every snapshot."""
+    sound, skipped = manifests(folder)
+    model = Model(genesis)
+    comparable = {}
+    for path, manifest in sound:
+        if manifest.seq > log.head.seq:
+            continue  # written since the log was opened here
+        chain = log.chain_at(manifest.seq)
+        if manifest.kernel != kernel_of(model):
+            skipped.append(f"{path} was written by another version of the code")
+        elif chain is None or chain.hex() != manifest.chain:
+            skipped.append(f"{path} belongs to another log")
+        else:
+            comparable[manifest.seq] = manifest.state_id
+    confirmed: list[int] = []
+    contradicted: list[int] = []
+    for seq in sorted(comparable):
+        replay(log, model, progress, until=seq)
+        (confirmed if model.state_id == comparable[seq] else contradicted).append(seq)
+    replay(log, model, progress)
+    check_handles(log)
+    return Verdict(log.head.seq, log.head.chain.hex(), model.state_id, model.ratings, model.decisions, confirmed, contradicted, skipped)
+
+
+class Redecided(NamedTuple):
+    same: int
+    different: list[int]
+    """Decisions that come out otherwise."""
+    unknowable: int
+    """Decisions by a model of which a part was erased since, or by another policy."""
+
+
+def redecide(log: ReadableLog, genesis: Genesis, progress: Progress = nothing) -> Redecided:
+    """Make every decision of the log again, by the model as it was then."""
+    model, same, unknowable = Model(genesis), 0, 0
+    different: list[int] = []
+    forgotten = max((seq for seq, event in read_events(log, checked=False) if isinstance(event, Forget)), default=0)
+    for seq, event in read_events(log, progress):
+        if isinstance(event, Decided):
+            if seq <= max(forgotten, genesis.inherited):
+                unknowable += 1
+            else:
+                model.learn()
+                again = decide(Overlay(model), request_of(event), seq, event.model_seq, event.at)
+                if again.items == event.items:
+                    same += 1
+                else:
+                    different.append(seq)
+        model.fold_all([seq], [event])
+    return Redecided(same, different, unknowable)

@@ -61,6 +61,19 @@ def silence(folder: Path) -> dict[str, Any]:
         return facts(shop, decisions[1].decision_id)
 
 
+def retention(folder: Path) -> dict[str, Any]:
+    """Decisions that were dropped, and one that was answered in time."""
+    with Recommender(folder, events={"click": 1, "purchase": 5}, policy=ALB(rank=2)) as shop:
+        answered = shop.recommend("u1", candidates=["i0", "i1"])
+        shop.report(answered, "purchase")
+        for number in range(4):
+            shop.recommend(f"u{number}", 2, candidates=["i1", "i2", "i3"], request_id=f"request {number}")
+    with Recommender(folder, retention=1e-6) as shop:
+        while shop.version().seq < 12:
+            pass
+        return facts(shop, answered.decision_id)
+
+
 def facts(shop: Recommender, decision: str) -> dict[str, Any]:
     """What a log must come to, whoever reads it."""
     version, view = shop.version(), shop.ask(ViewDecision(decision)).items[0]
@@ -76,7 +89,7 @@ def facts(shop: Recommender, decision: str) -> dict[str, Any]:
     }
 
 
-LIVES: dict[str, Callable[[Path], dict[str, Any]]] = {"events": events, "items": items, "silence": silence}
+LIVES: dict[str, Callable[[Path], dict[str, Any]]] = {"events": events, "items": items, "retention": retention, "silence": silence}
 
 if __name__ == "__main__":
     name, target = sys.argv[1], Path(sys.argv[2])

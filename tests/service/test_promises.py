@@ -3,10 +3,12 @@
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from places import Place
 
 from albatross import Recommender
@@ -14,7 +16,7 @@ from albatross.cli import main
 from albatross.core.errors import InvalidInput
 from albatross.policies.alb import ALB
 from albatross.service.api.errors import EventReused
-from albatross.service.api.requests import AskVersion, Feedback, Recommend, TakeSnapshot
+from albatross.service.api.requests import AskVersion, Feedback, ListEvents, Recommend, TakeSnapshot
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.options import Options
 from albatross.service.storage import snapshots
@@ -143,6 +145,27 @@ def test_5_unanswered_recommendations_teach_nothing(place: Place) -> None:
         assert engine.ask(AskVersion()).users == 3
         answered, twin = (engine.ask(Feedback(f"last{number}", 4, user="user1", item="item3")) for number in range(2))
         assert twin.seq == answered.seq + 1
+
+
+def test_5_unanswered_recommendations_leave_the_log_after_their_time(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Engine(place / "shop", replace(OPTIONS, retention=60.0)) as engine:
+        engine.wait_ready()
+        shown = engine.ask(Recommend("ann", candidates=["tea", "mate"]))
+        engine.ask(Feedback("answer", 4, decision_id=shown.decision_id))
+        for number in range(5):
+            engine.ask(Recommend(f"stranger{number}", candidates=["tea", "mate"], request_id=f"request{number}"))
+        head = engine.ask(AskVersion()).seq
+        later = time.time() + 61.0
+        monkeypatch.setattr("albatross.service.engine.learned.retention.time.time", lambda: later)
+        rate(engine, 0)  # behind it, the engine looks
+        assert engine.ask(AskVersion()).seq > head + 1
+        assert "stranger" not in str(engine.ask(ListEvents(50)).events)
+        assert engine.ask(AskVersion()).decisions == 6
+        state = state_id(engine)
+    assert main(["verify", str(place / "shop")]) == 0
+    with Engine(place / "shop", OPTIONS) as engine:
+        engine.wait_ready()
+        assert state_id(engine) == state
 
 
 def test_6_a_restart_needs_no_snapshot(place: Place) -> None:

@@ -98,6 +98,21 @@ def parse_events(text: str) -> dict[str, float]:
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
+def parse_time(flag: str, text: str) -> float:
+    """A time in seconds.
+
+    >>> parse_time("--retention", "90d")
+    7776000.0
+    """
+    try:
+        seconds = float(text[:-1]) * UNITS[text[-1:]]
+    except (KeyError, ValueError):
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise InvalidInput(f"{flag} is {text!r}; accepted: a time, as 30m or 90d (units: s, m, h, d)")
+    return seconds
+
+
 def parse_silence(text: str) -> tuple[float, float]:
     """Seconds to wait for an answer, and what silence counts for.
 

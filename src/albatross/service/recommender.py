@@ -40,6 +40,7 @@ class Recommender(Verbs):
         closed_catalogue: bool | None = None,
         events: Mapping[str, float] | None = None,
         silence: tuple[float, float] | None = None,
+        retention: float | None = None,
         items: Sequence[str] = (),
         users: Sequence[str] = (),
         durability: str = "commit",
@@ -55,6 +56,7 @@ class Recommender(Verbs):
         closed_catalogue: whether items appear only by `upsert_item`.
         events: names of events, and what they are worth, as {"click": 1, "purchase": 5}; `set_rewards` changes them later.
         silence: seconds and a reward: so long after a decision, what was not answered counts as answered by this reward.
+        retention: seconds after which a decision that nobody answered is dropped from the log; never, unless given.
         items, users: known from the beginning, in a new folder.
         durability: commit, or relaxed.
         accept_changed_policy: where the source of a policy from outside has changed, learn from the whole log anew.
@@ -67,6 +69,7 @@ class Recommender(Verbs):
             closed=closed_catalogue,
             events=None if events is None else dict(events),
             silence=silence,
+            retention=retention,
             items=tuple(items),
             users=tuple(users),
             durability=durability,

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from albatross.cli.arguments import parse_events, parse_policy, parse_scale, parse_silence
+from albatross.cli.arguments import parse_events, parse_policy, parse_scale, parse_silence, parse_time
 from albatross.core.errors import InvalidInput
 from albatross.service.engine.learned.options import QUEUE, Options
 from albatross.service.http.logs import configure_log
@@ -27,6 +27,7 @@ def serve(
     closed_catalogue: bool | None = None,
     events: str | None = None,
     silence: str | None = None,
+    retention: str | None = None,
     durability: Literal["commit", "relaxed"] = "commit",
     host: str = "127.0.0.1",
     port: int = 8000,
@@ -65,6 +66,8 @@ def serve(
         feedback; of the same item of a decision the last one counts. Without --scale, the scale is that of the events.
     silence
         What it counts for that nobody answers, and after how long, as 30m=0. Units: s, m, h, d. What comes later takes its place.
+    retention
+        How long a decision that nobody answers stays in the log, as 90d; for ever if not given. An answer that comes later is refused.
     durability
         commit: on disk before it is acknowledged; relaxed: up to a second may be lost if the power fails.
     host
@@ -98,6 +101,7 @@ def serve(
         closed=closed_catalogue,
         events=None if events is None else parse_events(events),
         silence=None if silence is None else parse_silence(silence),
+        retention=None if retention is None else parse_time("--retention", retention),
         durability=durability,
         queue=queue,
         accept_changed_policy=accept_changed_policy,

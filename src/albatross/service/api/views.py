@@ -6,7 +6,7 @@ from msgspec import field
 
 from albatross.service.api.answers import Answer, Explanation, Series, ShownItem, UserView
 
-Kind = Literal["genesis", "item", "retire", "decision", "feedback", "forget", "rewards", "description", "erased"]
+Kind = Literal["genesis", "item", "retire", "decision", "feedback", "forget", "rewards", "description", "expire", "erased"]
 
 
 class Access(Answer, frozen=True):

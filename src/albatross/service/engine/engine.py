@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from albatross.core.errors import InvalidInput
 from albatross.kernels.search.catalogue import SEARCHED_FROM
 from albatross.service.api.answers import Answer, Forgotten, Phase, Readiness
-from albatross.service.api.errors import EventInFlight, NotReady, Refused, StorageFailed, UnknownUser
+from albatross.service.api.errors import DiskFull, EventInFlight, NotReady, Refused, StorageFailed, UnknownUser
 from albatross.service.api.requests import ForgetUser, Request, TakeBackup, TakeSnapshot
 from albatross.service.api.values import check_id
 from albatross.service.engine.aside import Aside
@@ -29,6 +29,7 @@ from albatross.service.engine.learned import snapshots
 from albatross.service.engine.learned.model import Model
 from albatross.service.engine.learned.options import Options, adoption, check_agrees, check_options, new_genesis
 from albatross.service.engine.learned.reacting import check_replaces
+from albatross.service.engine.learned.retention import expired
 from albatross.service.engine.learned.silence import LOOK_SECONDS, Silence, check_silence, given_up
 from albatross.service.engine.queue import ALONE, Queue
 from albatross.service.engine.recovering.recovery import recover
@@ -37,7 +38,7 @@ from albatross.service.engine.warming import warm
 from albatross.service.storage.events import Decided, Forget, Genesis, Rated, Reacted, encode, handles_of
 from albatross.service.storage.home import Home, home_of
 from albatross.service.storage.numbering import rewards_now
-from albatross.service.storage.reading import adoptions, read_events, read_genesis
+from albatross.service.storage.reading import adoptions, less, read_events, read_genesis
 from albatross.service.storage.snapshots import remove_all
 from albatross.service.storage.store import Row, Store
 
@@ -96,7 +97,7 @@ class Engine:
         self._snapshot_due = 0
         self._beat_due = 0.0
         self._behind = False
-        """Whether there may be more decisions that silence has to answer."""
+        """Whether there may be more decisions whose time is over."""
         self._aside = Aside(self.home, self.genesis, self._complain)
         self.complaints: list[str] = []
         """What went wrong and harms nobody: why snapshots were skipped, or could not be written."""
@@ -265,7 +266,8 @@ class Engine:
     def _take(self) -> list[Ticket] | None:
         """The next group, perhaps of nobody; none when the engine is closed and nothing waits."""
         with self._changed:
-            pause = None if self.options.silence is None else 0.0 if self._behind else LOOK_SECONDS
+            unwatched = self.options.silence is None and self.options.retention is None
+            pause = None if unwatched else 0.0 if self._behind else LOOK_SECONDS
             pauses = [seconds for seconds in (pause, self._store.beat) if seconds is not None]
             self._queue.gather(lambda: self._phase == "draining", min(pauses, default=None))
             return None if not self._queue and self._phase == "draining" else self._queue.take()
@@ -352,8 +354,11 @@ class Engine:
     def _keep_up(self) -> None:
         """What is to be done from time to time: a snapshot, and what the store asks for."""
         self._aside.warm_ahead(self._model.agent.n_items)
+        self._behind = False
         if self.options.silence is not None:
             self._give_up(Silence(*self.options.silence))
+        if self.options.retention is not None:
+            self._expire(self.options.retention)
         every, head = self.options.snapshot_every, self._store.head.seq
         if every and head >= self._snapshot_due + every and not self._aside.writing:
             self._begin_snapshot()
@@ -372,7 +377,22 @@ class Engine:
                 raise ticket.error
             if ticket.error is None:
                 self._model.given_up = due.decisions[-1]
-        self._behind = self._model.given_up > before
+        self._behind |= self._model.given_up > before
+
+    def _expire(self, seconds: float) -> None:
+        """Drop the decisions that nobody answered for so long, a few at a time."""
+        before = self._model.expired
+        due = expired(self._model, self._store, seconds)
+        if due is not None:
+            rows = [(dropped.seq, handles) for dropped, handles in zip(due.event.decisions, due.handles, strict=True)]
+            try:
+                self._store.erase(rows, Row(encode(due.event)), private=False)
+            except DiskFull:
+                self._model.expired = before
+                return
+            self._model.fold_all([self._store.head.seq], [due.event])
+            self._handles = less(self._handles, [(handle, seq) for seq, handles in rows for handle in handles])
+        self._behind |= self._model.expired > before
 
     def _finish(self) -> None:
         self._aside.join()

@@ -154,7 +154,7 @@ class Group:
             body = self.store.body(seq)
             event = None if body is None else decode(body)
         if not isinstance(event, Decided):
-            raise UnknownDecision("there is no such decision, or its user was forgotten since; accepted: the decision_id of an answer")
+            raise UnknownDecision("there is no such decision, or it was erased since; accepted: the decision_id of an answer")
         return event
 
     def known(self, handle: bytes, content: bytes, what: str) -> int | None:

@@ -38,6 +38,7 @@ from albatross.service.storage.events import (
     Decided,
     Described,
     Event,
+    Expire,
     Forget,
     Genesis,
     Item,
@@ -184,6 +185,8 @@ def _logged(log: ReadableLog, genesis: Genesis, seq: int) -> LoggedEvent:
         return LoggedEvent(seq, "rewards", event.at)
     if isinstance(event, Forget):
         return LoggedEvent(seq, "forget", event.at, erased=len(event.erased))
+    if isinstance(event, Expire):
+        return LoggedEvent(seq, "expire", event.at, erased=len(event.decisions))
     return LoggedEvent(seq, "genesis", event.at)
 
 

@@ -218,6 +218,22 @@ class Forget(Struct, frozen=True, array_like=True, tag="forget"):
     erased: list[int]
 
 
+class Dropped(Struct, frozen=True, array_like=True):
+    """A decision that was erased because nobody answered it: what it showed still counts as shown. To whom is not said."""
+
+    seq: int
+    items: list[str]
+    handle: str | None
+    """What it was found by, if anything: two hexadecimal digits a byte."""
+
+
+class Expire(Struct, frozen=True, array_like=True, tag="expire"):
+    """Decisions that nobody answered in time, erased."""
+
+    at: float
+    decisions: list[Dropped]
+
+
 class Adopt(Struct, frozen=True, array_like=True, tag="adopt"):
     """The sources of the policy have changed, and that was accepted: from here on, the model is what they make of the whole log."""
 
@@ -229,7 +245,7 @@ class Adopt(Struct, frozen=True, array_like=True, tag="adopt"):
     kernel: str
 
 
-Event = Genesis | Item | Retire | Decided | Rated | Forget | Adopt | Reacted | Rewards | Described
+Event = Genesis | Item | Retire | Decided | Rated | Forget | Expire | Adopt | Reacted | Rewards | Described
 
 encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder(Event).decode
@@ -288,6 +304,13 @@ def handles_of(event: Event) -> list[bytes]:
     if type(event) is Rewards:
         return [rewards_handle(event.number)]
     return []
+
+
+def erased_by(event: Event) -> list[int]:
+    """The rows whose content is gone because of an event."""
+    if type(event) is Forget:
+        return event.erased
+    return [dropped.seq for dropped in event.decisions] if type(event) is Expire else []
 
 
 class RatingContent(Struct, frozen=True):

@@ -202,8 +202,8 @@ class SQLiteLog(LogReader):
     def append(self, rows: Sequence[Row]) -> None:
         self._commit(rows, ())
 
-    def erase(self, rows: Sequence[tuple[int, Sequence[bytes]]], tombstone: Row) -> None:
-        self._erasing = True  # until the old pages have left the journal, too
+    def erase(self, rows: Sequence[tuple[int, Sequence[bytes]]], tombstone: Row, private: bool = True) -> None:
+        self._erasing |= private  # until the old pages have left the journal, too
         self._commit([tombstone], rows)
 
     def _commit(self, rows: Sequence[Row], erased: Iterable[tuple[int, Sequence[bytes]]]) -> None:

@@ -8,7 +8,7 @@ from msgspec import MsgspecError
 from msgspec.structs import replace
 
 from albatross.core.errors import InvalidInput
-from albatross.service.storage.events import FORMAT, Adopt, Event, Forget, Genesis, adoption_handle, decode, decode_all, handles_of
+from albatross.service.storage.events import FORMAT, Adopt, Event, Genesis, adoption_handle, decode, decode_all, erased_by, handles_of
 from albatross.service.storage.store import DamagedLog, ReadableLog
 
 Progress = Callable[[int, int], None]
@@ -78,7 +78,7 @@ def read_events(log: ReadableLog, progress: Progress = nothing, checked: bool = 
 def check_erased(erased: set[int]) -> None:
     """Refuse rows whose content is gone although no event says so."""
     if erased:
-        raise DamagedLog(f"the log is damaged at event {min(erased)}: its content is gone, and no later event says that it was forgotten")
+        raise DamagedLog(f"the log is damaged at event {min(erased)}: its content is gone, and no later event says that it was erased")
 
 
 def summed(handles: Iterable[tuple[bytes, int]], start: Sum = NO_HANDLES) -> Sum:
@@ -96,6 +96,12 @@ def summed(handles: Iterable[tuple[bytes, int]], start: Sum = NO_HANDLES) -> Sum
     odd = 2 * np.array(rows, np.uint64) + np.uint64(1)
     first, second = (int((words[column::2] * odd).sum()) for column in (0, 1))
     return (start[0] + first) & (2**64 - 1), (start[1] + second) & (2**64 - 1)
+
+
+def less(total: Sum, handles: Iterable[tuple[bytes, int]]) -> Sum:
+    """The sum without these handles."""
+    taken = summed(handles)
+    return (total[0] - taken[0]) & (2**64 - 1), (total[1] - taken[1]) & (2**64 - 1)
 
 
 def sum_of_events(seqs: Iterable[int], events: Iterable[Event], start: Sum = NO_HANDLES) -> Sum:
@@ -133,8 +139,7 @@ def check_log(log: ReadableLog, progress: Progress = nothing) -> None:
         if len(seqs) < len(bodies):
             erased.update(set(range(first, first + len(bodies))).difference(seqs))
         for event in events:
-            if type(event) is Forget:
-                erased.difference_update(event.erased)
+            erased.difference_update(erased_by(event))
         total = sum_of_events(seqs, events, total)
         progress(first + len(bodies) - 1, log.head.seq)
     check_erased(erased)

@@ -76,8 +76,11 @@ class Store(ReadableLog, Protocol):
     def append(self, rows: Sequence[Row]) -> None:
         """Write rows behind the head, all or none. When this returns they are durable."""
 
-    def erase(self, rows: Sequence[tuple[int, Sequence[bytes]]], tombstone: Row) -> None:
-        """Remove the bodies of rows, the contents of their first handles and the others, and append the tombstone, all or nothing."""
+    def erase(self, rows: Sequence[tuple[int, Sequence[bytes]]], tombstone: Row, private: bool = True) -> None:
+        """Remove the bodies of rows, the contents of their first handles and the others, and append the tombstone, all or nothing.
+
+        What is private also leaves the journal and the pages of the file at once; else its room is used again in time.
+        """
 
     def flush(self) -> None:
         """Make durable what was appended with relaxed durability."""

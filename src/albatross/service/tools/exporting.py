@@ -9,7 +9,21 @@ import msgspec
 
 from albatross.core.errors import InvalidInput
 from albatross.core.files import whole_file
-from albatross.service.storage.events import Adopt, Decided, Described, Event, Forget, Genesis, Item, Rated, Reacted, Retire, Rewards
+from albatross.service.storage.events import (
+    Adopt,
+    Decided,
+    Described,
+    Event,
+    Expire,
+    Forget,
+    Genesis,
+    Item,
+    Rated,
+    Reacted,
+    Retire,
+    Rewards,
+    erased_by,
+)
 from albatross.service.storage.reading import Progress, nothing, read_events
 from albatross.service.storage.store import ReadableLog
 
@@ -23,6 +37,7 @@ KINDS = {
     Rewards: "rewards",
     Described: "description",
     Forget: "forget",
+    Expire: "expire",
     Adopt: "adopt",
 }
 INTERNAL = ("reasons", "incarnation", "again", "outside", "number", "before")
@@ -55,6 +70,8 @@ def _write_lines(log: ReadableLog, path: Path, progress: Progress) -> int:
 def as_object(seq: int, event: Event) -> dict[str, Any]:
     """An event as an object with names, for other programs."""
     named = {name: msgspec.to_builtins(getattr(event, name)) for name in event.__struct_fields__ if name not in INTERNAL}
+    if isinstance(event, Expire):
+        named = {"at": event.at, "erased": erased_by(event)}
     if isinstance(event, Decided):
         named["items"] = [{name: getattr(placed, name) for name in placed.__struct_fields__} for placed in event.items]
         named["rules"] = None if event.rules is None else msgspec.json.encode(event.rules).decode()

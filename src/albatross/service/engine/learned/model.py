@@ -24,7 +24,7 @@ from albatross.service.engine.learned.ledger import Ledger, entered, exchanged, 
 from albatross.service.engine.learned.options import policy_of
 from albatross.service.engine.learned.reacting import check_replaces
 from albatross.service.engine.learned.series import SeriesKeeper
-from albatross.service.storage.events import Decided, Described, Event, Genesis, Item, Rated, Reacted, Retire, Rewards
+from albatross.service.storage.events import Decided, Described, Event, Expire, Genesis, Item, Rated, Reacted, Retire, Rewards
 
 ROOM = 64
 """Users and items there is room for at first. A full model doubles: when it grows is settled by the log alone."""
@@ -84,6 +84,10 @@ class Model:
         self.retired: set[int] = set()
         self.pending: dict[str, Pending] = {}
         self.seq = 0
+        self.passed_over: set[int] = set()
+        """Events that were erased before this model came to them, and no later event has said so yet."""
+        self.expired = 0
+        """Decisions up to this event were looked at, where those without an answer are dropped after a time."""
         self.given_up = 0
         """Decisions up to this event are answered, or counted as answered by silence, where that is wanted."""
         self.ratings = 0
@@ -140,13 +144,14 @@ class Model:
         elif isinstance(event, Retire):
             self.retired.add(self.items.numbers[event.item])
             self._shown = None
-
         elif isinstance(event, Described):
             self.described.describe(self.items.numbers[event.item], event.said)
         elif isinstance(event, Reacted):
             self._fold_reaction(seq, event)
         elif isinstance(event, Rewards):
             self._set_rewards(event.events)
+        elif isinstance(event, Expire):
+            self._fold_expired(event)
 
     def _fold_reaction(self, seq: int, event: Reacted) -> None:
         """An event with a name: a rating like any other, or one in the place of another."""
@@ -162,6 +167,20 @@ class Model:
             self.agent.replace(user, item, event.before, event.rating)
         entry = exchanged(self.ledger, user, item, event.replaces, seq, event.rating - event.before)
         self.series.exchange(entry, event.before, event.rating, event.mean, event.score)
+
+    def _fold_expired(self, event: Expire) -> None:
+        """Nobody is waited for any more. A model that never saw the decisions counts now what they showed."""
+        for dropped in event.decisions:
+            if dropped.seq in self.passed_over:
+                self.decisions += 1
+                self._make_room(len(self.users) + 1, len(self.items))
+                for item in dropped.items:
+                    self.ledger.item_shown[self.items.numbers[item]] += 1
+        gone = {dropped.seq for dropped in event.decisions}
+        self.passed_over -= gone
+        self.expired = max(self.expired, *gone)
+        left = {user: {item: seq for item, seq in waiting.items() if seq not in gone} for user, waiting in self.pending.items()}
+        self.pending = {user: waiting for user, waiting in left.items() if waiting}
 
     def _set_rewards(self, rewards: Mapping[str, float]) -> None:
         if rewards:
@@ -274,6 +293,7 @@ class Model:
             "rewards": self.rewards,
             "described": self.described.saved(),
             "given_up": self.given_up,
+            "expired": self.expired,
         }
 
     def restore(self, saved: dict[str, Any], ledger: Ledger, sums: NDArray[np.float64]) -> None:
@@ -283,6 +303,7 @@ class Model:
         self._set_rewards(saved["rewards"])
         self.described.restore(saved["described"])
         self.given_up = saved["given_up"]
+        self.expired = saved.get("expired", 0)
         self.pending = {user: dict(waiting) for user, waiting in saved["pending"].items()}
         self.seq, self.ratings, self.decisions = saved["seq"], saved["ratings"], saved["decisions"]
         self.series.width, self.series.count = saved["series"]["width"], saved["series"]["count"]

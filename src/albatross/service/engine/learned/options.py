@@ -44,6 +44,8 @@ class Options(Struct, frozen=True):
     """Names of events, and what they are worth. None: those of the folder; for a new folder, none."""
     silence: tuple[float, float] | None = None
     """After so many seconds without an answer, an item of a decision counts as answered by this reward. None: never."""
+    retention: float | None = None
+    """After so many seconds, a decision that nobody answered is dropped from the log. None: never."""
     items: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
     """Known from the beginning, in this order. Looked at only when the folder is new."""
@@ -58,6 +60,8 @@ def check_options(options: Options) -> None:
     """Refuse what no folder could be served with."""
     check_whole("queue", options.queue, 1)
     check_whole("snapshot_every", options.snapshot_every, 0)
+    if options.retention is not None and not 0 < options.retention < 1e11:
+        raise InvalidInput(f"retention is {options.retention:g} seconds; accepted: more than 0")
     if options.durability not in ("commit", "relaxed"):
         raise InvalidInput(f"durability is {options.durability!r}; accepted: commit, relaxed")
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from albatross.core.errors import InvalidInput
 from albatross.service.engine.learned import snapshots
 from albatross.service.engine.learned.model import Model
-from albatross.service.storage.events import Forget, Genesis
+from albatross.service.storage.events import Expire, Genesis, erased_by
 from albatross.service.storage.reading import (
     NO_HANDLES,
     Progress,
@@ -14,6 +14,7 @@ from albatross.service.storage.reading import (
     check_erased,
     check_handles,
     decoded,
+    less,
     nothing,
     sum_of_events,
     sum_of_table,
@@ -71,13 +72,17 @@ def replay(log: ReadableLog, model: Model, progress: Progress = nothing, until: 
         if last > known:
             seqs, events = decoded(first, bodies, known)
             if len(seqs) < len(bodies):
-                erased.update(set(range(max(first, known + 1), last + 1)).difference(seqs))
-            model.fold_all(seqs, events)
-            model.seq = last
+                gone = set(range(max(first, known + 1), last + 1)).difference(seqs)
+                erased |= gone
+                model.passed_over |= gone
             handles = sum_of_events(seqs, events, handles)
             for event in events:
-                if type(event) is Forget:
-                    erased.difference_update(event.erased)
+                if type(event) is Expire:  # of those that were counted before they were erased
+                    counted = [dropped for dropped in event.decisions if dropped.seq not in erased]
+                    handles = less(handles, [(bytes.fromhex(one.handle), one.seq) for one in counted if one.handle is not None])
+                erased.difference_update(erased_by(event))
+            model.fold_all(seqs, events)
+            model.seq = last
         progress(last, total)
         if last == total:
             break

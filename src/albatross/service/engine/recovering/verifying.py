@@ -8,7 +8,7 @@ from albatross.service.engine.deciding.ruling import decide, request_of
 from albatross.service.engine.learned.model import Model
 from albatross.service.engine.learned.snapshots import kernel_of
 from albatross.service.engine.recovering.recovery import replay
-from albatross.service.storage.events import Decided, Forget, Genesis
+from albatross.service.storage.events import Decided, Genesis, erased_by
 from albatross.service.storage.reading import Progress, check_handles, nothing, read_events
 from albatross.service.storage.snapshots import manifests
 from albatross.service.storage.store import ReadableLog
@@ -64,7 +64,7 @@ def redecide(log: ReadableLog, genesis: Genesis, progress: Progress = nothing) -
     """Make every decision of the log again, by the model as it was then."""
     model, same, unknowable = Model(genesis), 0, 0
     different: list[int] = []
-    forgotten = max((seq for seq, event in read_events(log, checked=False) if isinstance(event, Forget)), default=0)
+    forgotten = max((seq for seq, event in read_events(log, checked=False) if erased_by(event)), default=0)
     for seq, event in read_events(log, progress):
         if isinstance(event, Decided):
             if seq <= max(forgotten, genesis.inherited):

@@ -215,7 +215,7 @@ class PostgresLog(PostgresReader):
     def body(self, seq: int) -> bytes | None:
         return self._recent.get(seq) or super().body(seq)
 
-    def erase(self, rows: Sequence[tuple[int, Sequence[bytes]]], tombstone: Row) -> None:
+    def erase(self, rows: Sequence[tuple[int, Sequence[bytes]]], tombstone: Row, private: bool = True) -> None:
         written = chained(self._head, [tombstone])
         head = Head(written[-1][0], written[-1][3])
         # The first is that of an id, which must be recognised for ever; the others say what the event was.
@@ -233,6 +233,8 @@ class PostgresLog(PostgresReader):
                 self._session.execute(statement, (self.shard, named))
         self._head = head
         self._recent.clear()
+        if not private:
+            return
         with self._committing():
             self._session.execute("VACUUM albatross.log, albatross.handles")  # what was erased leaves the tables' pages
 

@@ -1,0 +1,43 @@
+"""Decisions that nobody answers are dropped from the log after a time, if the owner of the folder wants that.
+
+They taught nothing, and take room. Who was shown something is gone then; how often an item was shown is not.
+"""
+
+import time
+from typing import NamedTuple
+
+from albatross.service.engine.learned.model import Model
+from albatross.service.storage.events import Decided, Dropped, Expire, decode, handles_of
+from albatross.service.storage.numbering import answering_handle
+from albatross.service.storage.store import Store
+
+LOOKS_AT_ONCE = 1024
+"""Rows of the log that are looked at in one go, at most: others wait."""
+
+
+class Due(NamedTuple):
+    event: Expire
+    handles: list[list[bytes]]
+    """Of each decision."""
+
+
+def expired(model: Model, store: Store, seconds: float) -> Due | None:
+    """The next decisions to be dropped. Moves on behind what it has looked at."""
+    now = time.time()
+    dropped: list[Dropped] = []
+    handles: list[list[bytes]] = []
+    reached = model.expired
+    for seq in range(reached + 1, min(reached + LOOKS_AT_ONCE, store.head.seq) + 1):
+        body = store.body(seq)
+        if body is not None and body.startswith(b'["decision"'):
+            decided = decode(body)
+            assert isinstance(decided, Decided)
+            if decided.at + seconds > now:
+                break
+            items = [placed.item for placed in decided.items]
+            if not any(store.find(answering_handle(seq, item, 0)) for item in items):
+                handles.append(handles_of(decided))
+                dropped.append(Dropped(seq, items, handles[-1][0].hex() if handles[-1] else None))
+        reached = seq
+    model.expired = reached
+    return Due(Expire(now, dropped), handles) if dropped else None

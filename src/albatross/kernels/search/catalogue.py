@@ -26,6 +26,9 @@ from albatross.kernels.search.scoring import score_lanes
 SEARCHED_FROM = 32_768
 """The size of a catalogue from which arranging it is worth the while."""
 
+SEARCHED_SHARE = 0.25
+"""The part of a catalogue that must be offered at least to make a search of the whole worth the while."""
+
 LOOSE_SHARE = 12.0
 """Loose items per square root of the catalogue. Arranging costs about 160 times as much per item as looking at one: this balances them."""
 

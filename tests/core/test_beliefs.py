@@ -31,7 +31,7 @@ def experienced(policy: Policy, ratings: int = 1500) -> Agent:
 
 
 def means_supposing(agent: Agent, items: list[int], rewards: list[float]) -> np.ndarray:
-    agent.run(choose_supposing, stream(0, "drawing"), USER, ALL_ITEMS, np.array(items, np.int32), np.array(rewards), True)
+    agent.run(choose_supposing, stream(0, "drawing"), USER, ALL_ITEMS, np.array(items, np.int32), np.array(rewards), True, ALL_ITEMS)
     return agent.slate.means.copy()
 
 

@@ -1,6 +1,6 @@
 """The search of a large catalogue finds what looking at every item finds, whatever has changed meanwhile."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from albatross.core.agent import Agent
 from albatross.core.policy import Policy
 from albatross.kernels.compiling import program
-from albatross.kernels.operations import ALL_ITEMS
+from albatross.kernels.operations import ALL_ITEMS, Slate
 from albatross.kernels.search import catalogue as catalogues
 from albatross.kernels.search.arranging import BLOCK, Catalogue
 from albatross.kernels.search.catalogue import best_item, is_large, largest_stretch, moved
@@ -68,6 +68,13 @@ def full_scan(items: Array, user: User) -> tuple[int, float, float]:
     return position, scores[position], means[position]
 
 
+def found(catalogue: Catalogue, items: Array, updates: int, user: User, search: Any = best_item) -> tuple[int, float, float]:
+    """What a search of the whole catalogue comes to."""
+    slate = Slate(np.zeros(len(items)), np.zeros(len(items)), whole=False)
+    position = search(catalogue, items, updates, *user, ALL_ITEMS, slate)
+    return position, slate.scores[position], slate.means[position]
+
+
 KINDS = ["Gaussian", "one direction", "many equal", "all zero", "many scales"]
 
 
@@ -86,7 +93,7 @@ def test_the_choice_is_that_of_the_full_scan(seed: int, n_items: int, rank: int,
     catalogue = new_catalogue(n_items, rank)
     for updates in range(40):
         user = some_user(random, rank)
-        assert program(best_item)(catalogue, items, updates, *user) == full_scan(items, user)
+        assert found(catalogue, items, updates, user, program(best_item)) == full_scan(items, user)
         item = int(random.integers(min(n_items, 30))) if random.random() < 0.7 else int(random.integers(n_items))
         items[item] = some_items(random, 1, rank, kind)[0] * random.choice([0.0, 1.0, 3.0])
         program(moved)(catalogue, items, updates + 1, item)
@@ -98,7 +105,7 @@ def test_interpreted_and_compiled_agree() -> None:
     catalogue = new_catalogue(700, 3)
     for updates in range(5):
         user = some_user(random, 3)
-        assert best_item(catalogue, items, updates, *user) == full_scan(items, user)
+        assert found(catalogue, items, updates, user) == full_scan(items, user)
         items[updates] = 2.0
         moved(catalogue, items, updates + 1, updates)
 
@@ -109,11 +116,11 @@ def test_most_of_a_catalogue_is_not_looked_at() -> None:
     items = some_items(random, 50_000, 5, "Gaussian")
     user = User(random.standard_normal(5), 0.1 * np.eye(5), 1.0)
     catalogue = new_catalogue(50_000, 5)
-    found = program(best_item)(catalogue, items, 0, *user)
+    best = found(catalogue, items, 0, user, program(best_item))
     ordinary = np.argsort(np.linalg.norm(items, axis=1))[:25_000]
     for place in catalogue.places[ordinary]:
         catalogue.vectors[place // 16, :, place % 16] = 1e6
-    assert program(best_item)(catalogue, items, 0, *user) == found
+    assert found(catalogue, items, 0, user, program(best_item)) == best
 
 
 def test_full_loose_blocks_and_unknown_changes_arrange_everything_anew() -> None:
@@ -123,14 +130,14 @@ def test_full_loose_blocks_and_unknown_changes_arrange_everything_anew() -> None
     catalogue = new_catalogue(n_items, 4)
     room = catalogue.items.size - n_items
     user = some_user(random, 4)
-    program(best_item)(catalogue, items, 0, *user)
+    found(catalogue, items, 0, user, program(best_item))
     for item in range(n_items):
         items[item] = random.standard_normal(4)
         program(moved)(catalogue, items, item + 1, item)
         assert loose(catalogue) <= room
-    assert program(best_item)(catalogue, items, n_items, *user) == full_scan(items, user)
+    assert found(catalogue, items, n_items, user, program(best_item)) == full_scan(items, user)
     items[:] = random.standard_normal(items.shape)
-    assert program(best_item)(catalogue, items, n_items + 7, *user) == full_scan(items, user)
+    assert found(catalogue, items, n_items + 7, user, program(best_item)) == full_scan(items, user)
     assert loose(catalogue) == 0
 
 
@@ -157,7 +164,8 @@ def test_an_agent_lives_the_same_life_with_and_without_the_search(policy: Policy
         random = np.random.default_rng(2)
         choices = []
         for step in range(120):
-            choice = agent.select(int(random.integers(5)))
+            candidates = None if step % 3 else random.permutation(agent.n_items)[: int(random.integers(200, 1500))]
+            choice = agent.select(int(random.integers(5)), candidates)
             choices.append(choice)
             user, reward = int(random.integers(5)), float(random.integers(1, 6))
             agent.update(user, choice.item, reward)
@@ -165,7 +173,9 @@ def test_an_agent_lives_the_same_life_with_and_without_the_search(policy: Policy
                 agent.select(user)
             if step % 2 == 0:
                 agent.replace(user, choice.item, reward, float(random.integers(1, 6)))
+            if step % 5 == 0:
+                choices += [best._replace(propensity=1.0) for best in agent.recommend(user, 1 + step, candidates)]
             if step == 60:
                 agent.grow(7, 1600)
-        lives.append((choices, agent.state_id, agent.recommend(0, 3)))
+        lives.append((choices, agent.state_id))
     assert lives[0] == lives[1]

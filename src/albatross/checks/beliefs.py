@@ -15,7 +15,7 @@ USER, ITEM = 2, 5
 def _supposed(agent: Agent, items: list[int], rewards: list[float]) -> tuple[int, np.ndarray, np.ndarray]:
     """The choice, scores and means with these ratings supposed."""
     supposed = (np.array(items, np.int32), np.array(rewards, np.float64))
-    position, _ = agent.run(choose_supposing, stream(3, "check"), USER, ALL_ITEMS, *supposed, True)
+    position, _ = agent.run(choose_supposing, stream(3, "check"), USER, ALL_ITEMS, *supposed, True, ALL_ITEMS)
     return position, agent.slate.scores.copy(), agent.slate.means.copy()
 
 

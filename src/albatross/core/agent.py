@@ -51,10 +51,10 @@ class Drawing(NamedTuple):
     random: np.random.Generator
 
 
-def choose(mind: Any, drawing: Any, user: int, candidates: Items, whole: bool) -> tuple[int, float]:
+def choose(mind: Any, drawing: Any, user: int, candidates: Items, whole: bool, best: Items) -> tuple[int, float]:
     state, settings, scratch, slate = parts_of(mind)
     random = parts_of(drawing).random
-    position, propensity = select(state, settings, scratch, user, candidates, Slate(slate.scores, slate.means, whole), random)
+    position, propensity = select(state, settings, scratch, user, candidates, Slate(slate.scores, slate.means, whole, best), random)
     return position, propensity
 
 
@@ -69,6 +69,9 @@ def exchange(mind: Any, drawing: Any, user: int, item: int, before: float, after
     state, settings, scratch, _ = parts_of(mind)
     replace(state, settings, scratch, user, item, before, after, parts_of(drawing).random)
 
+
+MOST_LISTED = 128
+"""So many best candidates are asked for by themselves; of more, the whole slate is."""
 
 MOST_STREAMS = 4
 """Random streams that an agent is ready for at once."""
@@ -116,13 +119,19 @@ class Agent:
         check_whole("n", n, 1)
         if n > n_candidates:
             raise InvalidInput(f"n is {n}; accepted: at most the number of candidates, {n_candidates}")
-        self._choose(user, offered, whole=True)
+        room = room_for_best(n)
+        self._choose(user, offered, whole=room.size == 0, best=room)
+        return [self._choice(int(position), offered, math.nan) for position in self.best(n, n_candidates, room)]
+
+    def best(self, n: int, n_candidates: int, listed: Items) -> NDArray[np.integer[Any]]:
+        """The positions of the n best candidates, best first, of equals the first: as listed by the policy, or else from its slate."""
+        if listed.size > 0 and listed[0] >= 0:
+            return listed
         scores = self.slate.scores[:n_candidates]
         least = np.partition(scores, n_candidates - n)[n_candidates - n]
         better = np.flatnonzero(scores > least)
         positions = np.concatenate([better, np.flatnonzero(scores == least)[: n - better.size]])
-        ranked = positions[np.lexsort((positions, -scores[positions]))]
-        return [self._choice(int(position), offered, math.nan) for position in ranked]
+        return positions[np.lexsort((positions, -scores[positions]))]
 
     def update(self, user: int, item: int, reward: float) -> None:
         """Learn from one rating."""
@@ -231,9 +240,9 @@ class Agent:
         agent.exploring.bit_generator.state, agent.learning.bit_generator.state = streams
         return agent
 
-    def _choose(self, user: int, offered: Items, whole: bool) -> tuple[int, float]:
+    def _choose(self, user: int, offered: Items, whole: bool, best: Items = ALL_ITEMS) -> tuple[int, float]:
         user = self._within("user", user, self.n_users)
-        chosen: tuple[int, float] = self.run(choose, self.exploring, user, offered, whole)
+        chosen: tuple[int, float] = self.run(choose, self.exploring, user, offered, whole, best)
         if isinstance(chosen[0], float):
             raise InvalidInput(f"select of {self.policy.policy_name()!r} returns the position {chosen[0]!r}; accepted: a whole number")
         return chosen
@@ -289,6 +298,11 @@ class Agent:
         if outside.any():
             raise InvalidInput(f"{name} is {given[outside][0]}; accepted: a whole number from 0 to {size - 1}")
         return given.astype(np.int64)
+
+
+def room_for_best(n: int) -> Items:
+    """Where a policy may list the n best candidates; none, where n is so large that it should fill the whole slate."""
+    return np.full(n if n <= MOST_LISTED else 0, -1, np.int32)
 
 
 def _repeats(numbers: Items, size: int) -> bool:

@@ -23,11 +23,11 @@ class Widths(NamedTuple):
 
 
 def choose_supposing(
-    mind: Any, drawing: Any, user: int, candidates: Items, items: Items, rewards: NDArray[np.float64], whole: bool
+    mind: Any, drawing: Any, user: int, candidates: Items, items: Items, rewards: NDArray[np.float64], whole: bool, best: Items
 ) -> tuple[int, float]:
     state, settings, scratch, slate = parts_of(mind)
     random = parts_of(drawing).random
-    return suppose(state, settings, scratch, user, candidates, items, rewards, Slate(slate.scores, slate.means, whole), random)
+    return suppose(state, settings, scratch, user, candidates, items, rewards, Slate(slate.scores, slate.means, whole, best), random)
 
 
 def describe_user(state: Any, settings: Any, scratch: Any, user: int, belief: Belief) -> int:

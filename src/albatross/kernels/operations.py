@@ -34,7 +34,12 @@ class Slate(NamedTuple):
     means: NDArray[np.float64]
     """What the policy expects."""
     whole: bool = True
-    """Whether all of this is wanted; if not, a policy need only say it of the candidate it chose."""
+    """Whether all of this is wanted; if not, a policy need only say it of the candidate it chose, and of the `best`."""
+    best: Items = ALL_ITEMS
+    """Room for the positions of the best candidates, best first, of equals the first: as many as there is room for.
+
+    A policy that fills the whole slate in any case may leave it as it is.
+    """
 
 
 class Belief(NamedTuple):

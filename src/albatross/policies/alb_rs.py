@@ -174,11 +174,14 @@ def choose_item(
 def best_for_frozen(state: State, scratch: Ellipsoid, user: int, candidates: Items, slate: Slate) -> int:
     """The position of the candidate with the largest ⟨A_u, B_j⟩."""
     items, vector, center = state.item_factors, state.user_factors[user], state.user_centers[user]
-    if is_searched(scratch, candidates, slate):
+    if is_searched(state, scratch, candidates, slate):
         scratch.whitener[:] = 0.0
-        item, score, _ = search(scratch.catalogue, items, state.updates[0], vector, scratch.whitener, 0.0)
-        slate.scores[item], slate.means[item] = score, dot(center, items[item])
-        return item
+        position = search(scratch.catalogue, items, state.updates[0], vector, scratch.whitener, 0.0, candidates, slate)
+        for place in range(-1, slate.best.size):
+            other = position if place < 0 else slate.best[place]
+            if other >= 0:
+                slate.means[other] = dot(center, items[candidates[other] if candidates.size > 0 else other])
+        return position
     plain_scores(items, candidates, vector, scratch.block, slate.scores)
     plain_scores(items, candidates, center, scratch.block, slate.means)
     return best_position(slate.scores, candidates.size if candidates.size > 0 else items.shape[0])

@@ -14,11 +14,10 @@ from albatross.kernels.counting import any_best
 from albatross.kernels.linear import Vector, gram_of_columns
 from albatross.kernels.mean_field.beliefs import Beliefs, Scratch, no_beliefs, no_scratch
 from albatross.kernels.mean_field.gathering import merge_population, refit_items, report_population
-from albatross.kernels.mean_field.gittins import bonus
-from albatross.kernels.mean_field.learning import learn, part_of_pair, place_user
-from albatross.kernels.mean_field.moments import expected_mean
-from albatross.kernels.mean_field.supposing import attribute_mean, describe_item, suppose_ratings, width_of_pair
-from albatross.kernels.mean_field.valuing import nothing_known, position_of, rank_items, top_of_scale
+from albatross.kernels.mean_field.learning import learn, place_user
+from albatross.kernels.mean_field.searching import is_searched, search
+from albatross.kernels.mean_field.supposing import adjust_supposed, attribute_mean, suppose_ratings, width_of_pair
+from albatross.kernels.mean_field.valuing import nothing_known, rank_items
 from albatross.kernels.operations import (
     ELSEWHERE,
     Belief,
@@ -37,7 +36,6 @@ from albatross.kernels.operations import (
     update,
     width,
 )
-from albatross.kernels.pairs import NOTHING, find_pair
 from albatross.kernels.replacing import exchange_mean_field
 
 
@@ -161,6 +159,8 @@ def choose_item(
     if state.counts[0].ratings == 0:
         return nothing_known(n_candidates, slate, random)
     place_user(state, scratch.room, user)
+    if is_searched(scratch.room.shelves, candidates, slate):
+        return search(state, settings, scratch, user, candidates, candidates[:0], slate.means[:0], slate, random)
     rank_items(state, settings, scratch, user, candidates, slate)
     return any_best(slate.scores, n_candidates, random)
 
@@ -199,24 +199,10 @@ def choose_supposing(
     place_user(state, scratch.room, user)
     if items.size > 0:
         suppose_ratings(state, scratch, user, items, rewards)
+    if is_searched(scratch.room.shelves, candidates, slate):
+        return search(state, settings, scratch, user, candidates, items, rewards, slate, random)
     rank_items(state, settings, scratch, user, candidates, slate)
-    pairs, work, figures = state.pairs, scratch.room.work, state.figures[0]
-    top = top_of_scale(state, settings)
-    for number in range(items.size):
-        item = items[number]
-        position = position_of(scratch, candidates, item, n_candidates)
-        if position >= 0:
-            entry = find_pair(pairs, user, item)
-            plays = 0 if entry == NOTHING else pairs.plays[entry]
-            total = 0.0 if entry == NOTHING else pairs.totals[entry]
-            own = settings.memory * part_of_pair(figures.memory, plays + 1)
-            if not math.isnan(rewards[number]):
-                describe_item(state, item, scratch.stranger)
-                mean = figures.origin + expected_mean(work.moments, scratch.stranger, work.mean.size)
-                slate.means[position] = mean + own * ((total + rewards[number]) / (plays + 1) - mean)
-                top = max(top, rewards[number]) if math.isinf(settings.top) else top
-            mean = slate.means[position]
-            slate.scores[position] = mean + bonus((1.0 - own) * scratch.widths[position], top - mean)
+    adjust_supposed(state, settings, scratch, user, candidates, n_candidates, items, rewards, slate)
     return any_best(slate.scores, n_candidates, random)
 
 

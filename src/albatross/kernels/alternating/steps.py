@@ -30,7 +30,7 @@ from albatross.kernels.linear import (
 from albatross.kernels.operations import Belief, Items, Slate
 from albatross.kernels.pairs import NOTHING, count_pairs, remember
 from albatross.kernels.search.arranging import Catalogue
-from albatross.kernels.search.catalogue import SmallCatalogue, is_large, new_catalogue, note_change, search
+from albatross.kernels.search.catalogue import SEARCHED_SHARE, SmallCatalogue, is_large, new_catalogue, note_change, search
 from albatross.kernels.search.scoring import best_position, optimistic_scores, scoring_block
 
 REBUILD_INTERVAL = 4096
@@ -194,18 +194,17 @@ def most_promising(state: Any, scratch: Ellipsoid, candidates: Items, slate: Sla
     """The position of the candidate with the most optimistic score, for the user who was placed last."""
     items, center, whitener, radius = state.item_factors, scratch.center, scratch.whitener, scratch.radius[0]
     invert_lower(scratch.factor, whitener)
-    if is_searched(scratch, candidates, slate):
-        item, score, mean = search(scratch.catalogue, items, state.updates[0], center, whitener, radius)
-        slate.scores[item], slate.means[item] = score, mean
-        return item
+    if is_searched(state, scratch, candidates, slate):
+        return search(scratch.catalogue, items, state.updates[0], center, whitener, radius, candidates, slate)
     optimistic_scores(items, candidates, center, whitener, radius, scratch.block, slate.scores, slate.means)
     return best_position(slate.scores, candidates.size if candidates.size > 0 else items.shape[0])
 
 
 @kernel
-def is_searched(scratch: Ellipsoid, candidates: Items, slate: Slate) -> bool:
-    """Whether the best of a large catalogue is wanted and nothing else, so that most of it need not be looked at."""
-    return candidates.size == 0 and not slate.whole and is_large(scratch.catalogue)
+def is_searched(state: Any, scratch: Ellipsoid, candidates: Items, slate: Slate) -> bool:
+    """Whether only the best of a large catalogue, or of a large part of it, are wanted, so that most of it need not be looked at."""
+    offered = candidates.size == 0 or candidates.size >= SEARCHED_SHARE * state.item_factors.shape[0]
+    return offered and not slate.whole and is_large(scratch.catalogue)
 
 
 @kernel

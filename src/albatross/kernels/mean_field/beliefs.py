@@ -9,6 +9,7 @@ from albatross.kernels.linear import Matrix, Vector, packed_size
 from albatross.kernels.mean_field.learning import Room
 from albatross.kernels.mean_field.moments import no_regression
 from albatross.kernels.mean_field.population import COUNTS, FIGURES
+from albatross.kernels.mean_field.shelving import new_shelves
 from albatross.kernels.pairs import Pairs, no_pairs
 from albatross.kernels.search.lanes import LANES
 
@@ -53,7 +54,7 @@ class Scratch(NamedTuple):
     stranger: Vector
     """What is believed of an item nobody has rated."""
     block: Matrix
-    """Moments of a few items side by side, then their widths, means and second moments."""
+    """Moments of a few items side by side, then their widths, means and second moments, and room for scores."""
     widths: Vector
     seconds: Vector
     """Per candidate: the standard deviation of m_ui for the user's part, and the second moment of m_ui for the item's part."""
@@ -87,9 +88,9 @@ def no_beliefs(rank: int, n_users: int, n_items: int) -> Beliefs:
 def no_scratch(rank: int, n_items: int) -> Scratch:
     packed = packed_size(rank + 2)
     return Scratch(
-        room=Room(no_regression(rank), np.zeros(packed)),
+        room=Room(no_regression(rank), np.zeros(packed), new_shelves(rank, n_items)),
         stranger=np.zeros(packed),
-        block=np.zeros((packed + 3, LANES)),
+        block=np.zeros((packed + 4, LANES)),
         widths=np.zeros(n_items),
         seconds=np.zeros(n_items),
         positions=np.zeros(n_items, np.int32),

@@ -141,7 +141,7 @@ def refit_items(state: Any, limit: int, room: Room, others: Any, items: Items, r
             counts.item_turn = (counts.item_turn + 1) % counts.items
             refit_item(state, room, state.items[counts.item_turn])
     if counts.ratings - heard.rebuilt >= min(counts.ratings // 4, REBUILD_INTERVAL + counts.ratings - counts.repeats):
-        rebuild_own_part(state, others, room.weights)
+        rebuild_own_part(state, others, room)
 
 
 @kernel
@@ -157,11 +157,11 @@ def turns_of_items(state: Any, others: Any, n_ratings: int, limit: int) -> int:
 
 
 @kernel
-def rebuild_own_part(state: Any, others: Any, nobody: Vector) -> None:
+def rebuild_own_part(state: Any, others: Any, room: Room) -> None:
     """Sum the own part afresh from own ratings, and add what others have."""
     counts = state.counts[0]
     kept = counts.rebuilt
-    rebuild(state, nobody)
+    rebuild(state, room)
     others.counts[0].rebuilt = counts.ratings
     counts.rebuilt = kept
     state.figures[0].residual += others.figures[0].residual

@@ -21,7 +21,9 @@ from albatross.kernels.mean_field.population import (
     spread_of,
     turns,
 )
+from albatross.kernels.mean_field.shelving import Shelves, note_belief, note_sum
 from albatross.kernels.pairs import NOTHING, find_pair, remember
+from albatross.kernels.search.catalogue import SmallCatalogue
 
 DOUBTED_REPEATS = 10.0
 """So many second ratings speak against memory from the start."""
@@ -42,6 +44,7 @@ class Room(NamedTuple):
 
     work: Regression
     weights: Vector
+    shelves: Shelves | SmallCatalogue
 
 
 @kernel
@@ -111,14 +114,16 @@ def refit_user(state: Any, room: Room, user: int) -> None:
 
 
 @kernel
-def believe_item(state: Any, item: int, moments: Vector) -> None:
+def believe_item(state: Any, room: Room, item: int, moments: Vector) -> None:
     """Replace what is believed of an item."""
-    before, column = state.item_moments[item], state.item_columns[item]
+    before, column, figures = state.item_moments[item], state.item_columns[item], state.figures[0]
     count_belief(state.item_squares, state.item_spreads, before, moments)
-    state.figures[0].offsets += moments[before.size - 2] - before[before.size - 2]
+    offsets = figures.offsets
+    figures.offsets += moments[before.size - 2] - before[before.size - 2]
     for position in range(before.size):
         before[position] = moments[position]
         column[position] = moments[position]
+    note_belief(room.shelves, offsets, figures.offsets, item)
 
 
 @kernel
@@ -126,7 +131,7 @@ def refit_item(state: Any, room: Room, item: int) -> None:
     figures = state.figures[0]
     fit(room.work, state.item_sums[item], state.item_rights[item], state.item_variance, figures.center, figures.noise)
     describe(room.work, figures.noise)
-    believe_item(state, item, room.work.moments)
+    believe_item(state, room, item, room.work.moments)
 
 
 @kernel
@@ -148,15 +153,16 @@ def meet_item(state: Any, room: Room, item: int, random: np.random.Generator) ->
         mean[a] = math.sqrt(state.item_variance[a]) * random.standard_normal()
     mean[rank] = state.figures[0].center
     certain(mean, moments)
-    believe_item(state, item, moments)
+    believe_item(state, room, item, moments)
     state.items[counts.items] = item
     counts.items += 1
 
 
 @kernel
-def rebuild(state: Any, nobody: Vector) -> None:
-    """Judge how exact ratings are, and sum everything afresh: one pass over all pairs, users and items met so far. `nobody` is room."""
-    figures, counts, pairs = state.figures[0], state.counts[0], state.pairs
+def rebuild(state: Any, room: Room) -> None:
+    """Judge how exact ratings are, and sum everything afresh: one pass over all pairs, users and items met so far."""
+    figures, counts, pairs, nobody = state.figures[0], state.counts[0], state.pairs, room.weights
+    offsets = figures.offsets
     users, counts.rebuilt = own_users(counts), counts.ratings
     spread = spread_of(state)
     memory = max(figures.agreement / (figures.contrast + DOUBTED_REPEATS), 0.0)
@@ -176,6 +182,7 @@ def rebuild(state: Any, nobody: Vector) -> None:
         state.item_rights[item].fill(0.0)
         count_belief(state.item_squares, state.item_spreads, nobody, moments)
         figures.offsets += moments[moments.size - 2]
+    note_sum(room.shelves, offsets, figures.offsets)
     for number in range(users):
         user = state.users[number]
         moments = state.user_moments[user]
@@ -233,7 +240,7 @@ def refresh(state: Any, room: Room, limit: int) -> None:
         counts.item_turn = (counts.item_turn + 1) % counts.items
         refit_item(state, room, state.items[counts.item_turn])
     if counts.ratings - counts.rebuilt >= min(counts.ratings // 4, REBUILD_INTERVAL + state.pairs.used[0]):
-        rebuild(state, room.weights)
+        rebuild(state, room)
 
 
 @kernel

@@ -8,10 +8,11 @@ from typing import Any
 
 from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import Vector, solve_lower, solve_upper
+from albatross.kernels.mean_field.gittins import bonus
 from albatross.kernels.mean_field.learning import pair_weight, part_of_pair, place_user
-from albatross.kernels.mean_field.moments import add_moments, fit, row_start, whitened_square
-from albatross.kernels.mean_field.valuing import describe_stranger
-from albatross.kernels.operations import Items
+from albatross.kernels.mean_field.moments import add_moments, expected_mean, fit, row_start, whitened_square
+from albatross.kernels.mean_field.valuing import describe_stranger, position_of, top_of_scale
+from albatross.kernels.operations import Items, Slate
 from albatross.kernels.pairs import NOTHING, count_pairs, find_pair
 
 
@@ -58,6 +59,30 @@ def suppose_ratings(state: Any, scratch: Any, user: int, items: Items, rewards: 
     fit(work, work.sums, work.rights, state.user_variance, 0.0, figures.noise)
     for a in range(work.mean.size):
         work.mean[a] = work.rights[a]
+
+
+@kernel
+def adjust_supposed(
+    state: Any, settings: Any, scratch: Any, user: int, candidates: Items, n_candidates: int, items: Items, rewards: Vector, slate: Slate
+) -> None:
+    """Of the candidates with supposed ratings, these say more than the model, for the user whom `suppose_ratings` has fitted."""
+    pairs, work, figures = state.pairs, scratch.room.work, state.figures[0]
+    top = top_of_scale(state, settings)
+    for number in range(items.size):
+        item = items[number]
+        position = position_of(scratch, candidates, item, n_candidates)
+        if position >= 0:
+            entry = find_pair(pairs, user, item)
+            plays = 0 if entry == NOTHING else pairs.plays[entry]
+            total = 0.0 if entry == NOTHING else pairs.totals[entry]
+            own = settings.memory * part_of_pair(figures.memory, plays + 1)
+            if not math.isnan(rewards[number]):
+                describe_item(state, item, scratch.stranger)
+                mean = figures.origin + expected_mean(work.moments, scratch.stranger, work.mean.size)
+                slate.means[position] = mean + own * ((total + rewards[number]) / (plays + 1) - mean)
+                top = max(top, rewards[number]) if math.isinf(settings.top) else top
+            mean = slate.means[position]
+            slate.scores[position] = mean + bonus((1.0 - own) * scratch.widths[position], top - mean)
 
 
 @kernel

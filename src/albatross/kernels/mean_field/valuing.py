@@ -4,13 +4,13 @@ These functions serve every policy whose state and scratch are those of `beliefs
 """
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from albatross.kernels.compiling import kernel
 from albatross.kernels.counting import any_best
-from albatross.kernels.linear import Vector
+from albatross.kernels.linear import Matrix, Vector
 from albatross.kernels.mean_field.gittins import LOOKS, bonus, worth, worth_of
 from albatross.kernels.mean_field.learning import part_of_pair
 from albatross.kernels.mean_field.moments import certain, expected_mean, partner_weights, row_start
@@ -82,29 +82,53 @@ def score_items(state: Any, scratch: Any, candidates: Items, means: Vector) -> N
         else:
             length = min(LANES, n_candidates - start)
             for lane in range(length):
-                moments = state.item_moments[candidates[start + lane] if candidates.size > 0 else start + lane]
-                for a in range(packed):
-                    block[a, lane] = moments[a]
-            for lane in range(length, LANES):
-                for a in range(packed):
-                    block[a, lane] = 0.0
-            score_lanes(block[one : one + size], 0, work.mean, work.whitener, radius, block[packed], block[packed + 1], 0)
-            project_lanes(block[:packed], 0, weights, block[packed + 2], 0)
+                gather(state, candidates[start + lane] if candidates.size > 0 else start + lane, block, lane)
+            score_gathered(scratch, radius, length)
             for lane in range(length):
-                widths[start + lane] = block[packed, lane] - block[packed + 1, lane] if block[met, lane] > 0.0 else -1.0
-                means[start + lane] = block[packed + 1, lane] + block[packed - 2, lane]
+                widths[start + lane] = block[packed, lane]
+                means[start + lane] = block[packed + 1, lane]
                 seconds[start + lane] = block[packed + 2, lane]
+
+
+@kernel
+def gather(state: Any, item: int, block: Matrix, lane: int) -> None:
+    """Copy what is believed of an item to a lane of the block."""
+    moments = state.item_moments[item]
+    for a in range(moments.size):
+        block[a, lane] = moments[a]
+
+
+@kernel
+def score_gathered(scratch: Any, radius: float, length: int) -> None:
+    """Widths, means and second moments of so many items that were gathered, into the last rows of the block."""
+    work, weights, block = scratch.room.work, scratch.room.weights, scratch.block
+    size, packed = work.mean.size, weights.size
+    one, met = row_start(size - 1), row_start(size) - 1
+    for lane in range(length, LANES):
+        for a in range(packed):
+            block[a, lane] = 0.0
+    score_lanes(block[one : one + size], 0, work.mean, work.whitener, radius, block[packed], block[packed + 1], 0)
+    project_lanes(block[:packed], 0, weights, block[packed + 2], 0)
+    for lane in range(length):
+        block[packed, lane] = block[packed, lane] - block[packed + 1, lane] if block[met, lane] > 0.0 else -1.0
+        block[packed + 1, lane] += block[packed - 2, lane]
 
 
 @kernel
 def measure_items(state: Any, scratch: Any, candidates: Items, means: Vector) -> None:
     """`score_items` for the user who was just placed in `scratch.room`; from now on `position_of` can be asked, too."""
-    work = scratch.room.work
     for position in range(candidates.size):
         scratch.positions[candidates[position]] = position
+    weigh_partners(scratch)
+    score_items(state, scratch, candidates, means)
+
+
+@kernel
+def weigh_partners(scratch: Any) -> None:
+    """Make ready what second moments are measured by, for the user who was just placed in `scratch.room`."""
+    work = scratch.room.work
     certain(work.mean, work.moments)
     partner_weights(work.moments, work.mean.size, scratch.room.weights)
-    score_items(state, scratch, candidates, means)
 
 
 @kernel
@@ -124,60 +148,111 @@ def part_that_returns(state: Any, settings: Any, scratch: Any, user: int, candid
 
 
 @kernel
-def visits_of_item(state: Any, scratch: Any, n_candidates: int, returns: float, offered: float) -> float:
-    """At how many visits to come it will be of use to know an item better, N_t."""
-    counts = state.counts[0]
-    ratings, users, items = float(counts.ratings), float(counts.users), float(counts.items)
+def count_strangers(scratch: Any, n_candidates: int) -> float:
+    """How many candidates nobody has rated, of those that `score_items` has looked at."""
     strangers = 0.0
     for position in range(n_candidates):
         strangers += scratch.widths[position] < 0.0
+    return strangers
+
+
+@kernel
+def visits_of_item(state: Any, returns: float, offered: float, strangers: float) -> float:
+    """At how many visits to come it will be of use to know an item better, N_t."""
+    counts = state.counts[0]
+    ratings, users, items = float(counts.ratings), float(counts.users), float(counts.items)
     items *= (offered + 1.0) / (offered - strangers + 1.0)  # met, and by what is offered to this user also those that were not
     common = min(offered / items, 1.0)
     once = min(SHOWN * ratings / items * common * common, common * users)
     return returns * (COMING_VISITS * users + LASTING * ratings) + (1.0 - returns) * once
 
 
+class Scales(NamedTuple):
+    """What the scores of all candidates have in common."""
+
+    origin: float
+    top: float
+    inverse_noise: float
+    for_user: float
+    for_all: float
+    """N_u and N_t."""
+    own_part: float
+    user_part: float
+    item_part: float
+    """What the terms of e² are multiplied by; the first is that of the pair, whole."""
+    strange_mean: float
+    strange_width: float
+    strange_second: float
+    """Of an item nobody has rated."""
+
+
 @kernel
-def value_items(state: Any, settings: Any, scratch: Any, n_candidates: int, returns: float, offered: float, slate: Slate) -> None:
-    """From means and variances to scores, as if the user had rated none of the candidates; leaves e² in `scratch.widths`."""
-    widths, seconds = scratch.widths, scratch.seconds
+def scales_of(state: Any, settings: Any, scratch: Any, returns: float, offered: float, strangers: float) -> Scales:
     figures, counts, size = state.figures[0], state.counts[0], scratch.room.work.mean.size
     strange_mean, strange_width, strange_second = expect_stranger(state, scratch)
-    noise, origin, share = figures.noise, figures.origin, figures.share
+    noise, share = figures.noise, figures.share
     for_user = COMING_VISITS + float(counts.ratings) / float(counts.users)
-    for_all = visits_of_item(state, scratch, n_candidates, returns, offered)
+    for_all = visits_of_item(state, returns, offered, strangers)
     optimism = settings.optimism * settings.optimism
-    own, inverse_noise = figures.memory, 1.0 / noise
+    own = figures.memory
     own_part = returns * optimism * noise * own * worth(for_user * own, own + LOOKS * (1.0 - own)) ** 2
     said = 0.0
     for a in range(size - 1):
         said += state.user_variance[a] * state.item_variance[a]
     user_part = returns * optimism * noise * (1.0 + USER_CAUTION * said / (said + noise))
     item_part = optimism * noise * (1.0 - ONLY_ONCE * share)
-    top = figures.largest if math.isinf(settings.top) else settings.top
-    for position in range(n_candidates):
+    top = top_of_scale(state, settings)
+    return Scales(
+        figures.origin,
+        top,
+        1.0 / noise,
+        for_user,
+        for_all,
+        own_part,
+        user_part,
+        item_part,
+        strange_mean,
+        strange_width,
+        strange_second,
+    )
+
+
+@kernel
+def square_of(scales: Scales, of_user: float, of_item: float) -> float:
+    """e² of an item the user has not rated, from the variances of its mean in units of the noise; grows with both."""
+    return scales.own_part + scales.user_part * worth_of(of_user, scales.for_user) + scales.item_part * worth_of(of_item, scales.for_all)
+
+
+@kernel
+def value_items(scales: Scales, widths: Vector, seconds: Vector, means: Vector, scores: Vector, length: int) -> None:
+    """From means and variances to scores, as if the user had rated none of the items; leaves e² in `widths`."""
+    for position in range(length):
         strange = widths[position] < 0.0
-        mean = strange_mean if strange else slate.means[position]
-        second = strange_second if strange else seconds[position]
-        width = strange_width if strange else widths[position]
-        of_user, of_item = width * width * inverse_noise, max(second - mean * mean, 0.0) * inverse_noise
-        square = own_part + user_part * worth_of(of_user, for_user) + item_part * worth_of(of_item, for_all)
-        mean += origin
+        mean = scales.strange_mean if strange else means[position]
+        second = scales.strange_second if strange else seconds[position]
+        width = scales.strange_width if strange else widths[position]
+        square = square_of(scales, width * width * scales.inverse_noise, max(second - mean * mean, 0.0) * scales.inverse_noise)
+        mean += scales.origin
         widths[position] = square
-        slate.means[position] = mean
-        slate.scores[position] = mean + bonus(square, top - mean)
+        means[position] = mean
+        scores[position] = mean + bonus(square, scales.top - mean)
 
 
 @kernel
 def rank_items(state: Any, settings: Any, scratch: Any, user: int, candidates: Items, slate: Slate) -> None:
     """Fill the slate for the user who was placed in `scratch.room`."""
-    pairs = state.pairs
     n_candidates = candidates.size if candidates.size > 0 else state.item_moments.shape[0]
     measure_items(state, scratch, candidates, slate.means)
     returns, offered = part_that_returns(state, settings, scratch, user, candidates, n_candidates)
-    value_items(state, settings, scratch, n_candidates, returns, offered, slate)
-    share = state.figures[0].memory
-    top = top_of_scale(state, settings)
+    scales = scales_of(state, settings, scratch, returns, offered, count_strangers(scratch, n_candidates))
+    value_items(scales, scratch.widths, scratch.seconds, slate.means, slate.scores, n_candidates)
+    remember_ratings(state, settings, scratch, user, candidates, n_candidates, slate)
+
+
+@kernel
+def remember_ratings(state: Any, settings: Any, scratch: Any, user: int, candidates: Items, n_candidates: int, slate: Slate) -> None:
+    """Of the candidates that the user has rated, the ratings say more than the model."""
+    pairs, share, top = state.pairs, state.figures[0].memory, top_of_scale(state, settings)
     entry = pairs.first[user]
     while entry != NOTHING:
         position = position_of(scratch, candidates, pairs.items[entry], n_candidates)

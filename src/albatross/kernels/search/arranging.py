@@ -30,6 +30,8 @@ class Catalogue(NamedTuple):
     """Which item stands at each place: block after block, the loose ones last."""
     places: NDArray[np.int32]
     """Where each item stands."""
+    positions: NDArray[np.int32]
+    """Where each item stands among the candidates."""
     keys: Vector
     """While arranging: what the items are cut by."""
     ranges: NDArray[np.int64]

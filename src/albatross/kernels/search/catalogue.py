@@ -19,12 +19,17 @@ from numpy.typing import NDArray
 
 from albatross.kernels.compiling import OPTIONS, kernel
 from albatross.kernels.linear import Matrix, Vector, norm
+from albatross.kernels.operations import Items, Slate
 from albatross.kernels.search.arranging import BLOCK, NOBODY, Catalogue, arrange
 from albatross.kernels.search.lanes import LANES
+from albatross.kernels.search.listing import enlist, least_listed
 from albatross.kernels.search.scoring import score_lanes
 
 SEARCHED_FROM = 32_768
 """The size of a catalogue from which arranging it is worth the while."""
+
+SEARCHED_SHARE = 0.25
+"""The part of a catalogue that must be offered at least to make a search of the whole worth the while."""
 
 LOOSE_SHARE = 12.0
 """Loose items per square root of the catalogue. Arranging costs about 160 times as much per item as looking at one: this balances them."""
@@ -57,6 +62,7 @@ def new_catalogue(n_items: int, rank: int) -> Catalogue | SmallCatalogue:
         vectors=np.zeros((n_blocks * BLOCK // LANES, rank, LANES)),
         items=np.full(n_blocks * BLOCK, NOBODY, np.int32),
         places=np.zeros(n_items, np.int32),
+        positions=np.zeros(n_items, np.int32),
         keys=np.zeros(n_items),
         ranges=np.zeros(128, np.int64),
         centers=np.zeros((rank, n_groups * LANES)),
@@ -74,11 +80,18 @@ def is_large(catalogue: Catalogue | SmallCatalogue) -> bool:
 
 
 def search(
-    catalogue: Catalogue | SmallCatalogue, item_factors: Matrix, updates: int, center: Vector, whitener: Matrix, radius: float
-) -> tuple[int, float, float]:
+    catalogue: Catalogue | SmallCatalogue,
+    item_factors: Matrix,
+    updates: int,
+    center: Vector,
+    whitener: Matrix,
+    radius: float,
+    candidates: Items,
+    slate: Slate,
+) -> int:
     """What `best_item` says of a large catalogue."""
     assert isinstance(catalogue, Catalogue)
-    return best_item(catalogue, item_factors, updates, center, whitener, radius)
+    return best_item(catalogue, item_factors, updates, center, whitener, radius, candidates, slate)
 
 
 def note_change(catalogue: Catalogue | SmallCatalogue, item_factors: Matrix, updates: int, item: int) -> None:
@@ -104,9 +117,9 @@ def _compiled_is_large(catalogue):  # type: ignore[no-untyped-def]
 
 
 @overload(search, jit_options=OPTIONS, strict=False)
-def _compiled_search(catalogue, item_factors, updates, center, whitener, radius):  # type: ignore[no-untyped-def]
-    def nobody(catalogue, item_factors, updates, center, whitener, radius):  # type: ignore[no-untyped-def]
-        return NOBODY, -math.inf, 0.0
+def _compiled_search(catalogue, item_factors, updates, center, whitener, radius, candidates, slate):  # type: ignore[no-untyped-def]
+    def nobody(catalogue, item_factors, updates, center, whitener, radius, candidates, slate):  # type: ignore[no-untyped-def]
+        return NOBODY
 
     return best_item if catalogue.instance_class is Catalogue else nobody
 
@@ -129,51 +142,79 @@ def _compiled_note_again(catalogue, item_factors, updates, item):  # type: ignor
 
 @kernel
 def best_item(
-    catalogue: Catalogue, item_factors: Matrix, updates: int, center: Vector, whitener: Matrix, radius: float
-) -> tuple[int, float, float]:
-    """The item with the largest ⟨center, item⟩ + radius · |whitener · item|, of equals the first, with its score and mean.
+    catalogue: Catalogue,
+    item_factors: Matrix,
+    updates: int,
+    center: Vector,
+    whitener: Matrix,
+    radius: float,
+    candidates: Items,
+    slate: Slate,
+) -> int:
+    """The position of the candidate with the largest ⟨center, item⟩ + radius · |whitener · item|, of equals the first.
 
+    Of the slate its place is filled, and those that `slate.best` then lists.
     `updates` counts the changes of the item vectors; of every one that `moved` was not told, everything is arranged anew.
     """
     if catalogue.current[0] != updates:
         arrange(catalogue, item_factors)
         catalogue.current[0] = updates
+    for position in range(candidates.size):
+        catalogue.positions[candidates[position]] = position
+    slate.best.fill(NOBODY)
     slope = norm(center) + radius * largest_stretch(whitener, catalogue.powers)
     bounds, means = catalogue.results[2], catalogue.results[3]
     n_fixed = -(-catalogue.places.size // BLOCK)
-    best = (NOBODY, -math.inf, 0.0)
+    best = NOBODY
     for loose in range(-(-catalogue.current[1] // BLOCK)):
-        best = _better_in_block(catalogue, n_fixed + loose, center, whitener, radius, best)
+        best = _better_in_block(catalogue, n_fixed + loose, center, whitener, radius, candidates, slate, best)
     for group in range(catalogue.highest.size):
-        if slope * catalogue.highest[group] * (1.0 + SAFETY) < best[1]:
+        if slope * catalogue.highest[group] * (1.0 + SAFETY) < _least(slate, best):
             continue
         first = group * LANES
         score_lanes(catalogue.centers, first, center, whitener, radius, bounds, means, 0)
         for lane in range(min(LANES, n_fixed - first)):
             farthest = slope * catalogue.norms[first + lane]
             bound = min(bounds[lane] + slope * catalogue.radii[first + lane], farthest) + SAFETY * farthest
-            if not bound < best[1]:
-                best = _better_in_block(catalogue, first + lane, center, whitener, radius, best)
+            if not bound < _least(slate, best):
+                best = _better_in_block(catalogue, first + lane, center, whitener, radius, candidates, slate, best)
     return best
 
 
 @kernel
+def _least(slate: Slate, best: int) -> float:
+    """The score that an item must reach to be one of those that are wanted."""
+    if slate.best.size > 0:
+        return least_listed(slate)
+    return -math.inf if best == NOBODY else slate.scores[best]
+
+
+@kernel
 def _better_in_block(
-    catalogue: Catalogue, block: int, center: Vector, whitener: Matrix, radius: float, best: tuple[int, float, float]
-) -> tuple[int, float, float]:
+    catalogue: Catalogue, block: int, center: Vector, whitener: Matrix, radius: float, candidates: Items, slate: Slate, best: int
+) -> int:
     scores, means = catalogue.results[0], catalogue.results[1]
     for start in range(0, BLOCK, LANES):
         score_lanes(catalogue.vectors[(block * BLOCK + start) // LANES], 0, center, whitener, radius, scores, means, start)
-    best_number, best_score, best_mean = best
+    least = _least(slate, best)
     n_better = 0
     for lane in range(BLOCK):
-        n_better += scores[lane] >= best_score
+        n_better += scores[lane] >= least
     if n_better > 0:  # rare, and the count above is quick: it has no branches
         for lane in range(BLOCK):
-            item = catalogue.items[block * BLOCK + lane]
-            if item != NOBODY and (scores[lane] > best_score or (scores[lane] == best_score and item < best_number)):
-                best_number, best_score, best_mean = int(item), scores[lane], means[lane]
-    return best_number, best_score, best_mean
+            item = int(catalogue.items[block * BLOCK + lane])
+            if item == NOBODY or not scores[lane] >= least:
+                continue
+            position = catalogue.positions[item] if candidates.size > 0 else item
+            if candidates.size > 0 and not (position < candidates.size and candidates[position] == item):
+                continue  # the place of an item that is no candidate may hold anything
+            slate.scores[position], slate.means[position] = scores[lane], means[lane]
+            if slate.best.size > 0:
+                enlist(slate, position)
+            largest = -math.inf if best == NOBODY else slate.scores[best]
+            if best == NOBODY or scores[lane] > largest or (scores[lane] == largest and position < best):
+                best = int(position)
+    return best
 
 
 @kernel

@@ -28,7 +28,7 @@ from albatross.service.api.views import (
     UserList,
 )
 from albatross.service.engine.answering import decision_name, explanation_of
-from albatross.service.engine.deciding.choosing import best_of, choose_counting, shown_items, view_user
+from albatross.service.engine.deciding.choosing import choose_best, choose_counting, shown_items, view_user
 from albatross.service.engine.deciding.overlay import Overlay
 from albatross.service.engine.deciding.ruling import candidates_for, request_of
 from albatross.service.engine.learned.ledger import latest_of
@@ -304,8 +304,7 @@ def _close_now(model: Model, event: Decided, n: int) -> list[ShownItem]:
         return []
     row = model.row_of(event.user)
     agent = view.agent_for(row)
-    choose_counting(agent, row, candidates, NONE, stream(model.genesis.seed, "viewing"))
-    return shown_items(best_of(agent, view, candidates, n))
+    return shown_items(choose_best(agent, view, row, candidates, n, stream(model.genesis.seed, "viewing")))
 
 
 def _check_list(request: ListUsers | ListItems) -> None:

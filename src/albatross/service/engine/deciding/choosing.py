@@ -9,10 +9,10 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from albatross.core.agent import Agent, choose
+from albatross.core.agent import Agent, choose, room_for_best
 from albatross.core.beliefs import belief_about, choose_supposing, widths_of
 from albatross.core.streams import stream
-from albatross.kernels.operations import Belief, Items, offers, suppose
+from albatross.kernels.operations import ALL_ITEMS, Belief, Items, offers, suppose
 from albatross.service.api.answers import ConfidenceRegion, HistoryEntry, ShownItem, UserView
 from albatross.service.api.errors import NoEligibleCandidate
 from albatross.service.api.requests import Recommend
@@ -95,17 +95,17 @@ def others(candidates: Items, pending: Items) -> Items:
 
 
 def choose_counting(
-    agent: Agent, user: int, candidates: Items, pending: Items, random: np.random.Generator, whole: bool = True
+    agent: Agent, user: int, candidates: Items, pending: Items, random: np.random.Generator, whole: bool = True, best: Items = ALL_ITEMS
 ) -> tuple[int, float]:
     """Let the policy choose, as if the ratings that are waited for had come exactly as expected: the next decision looks elsewhere.
 
-    Nothing of that is learned. Fills the agent's slate; unless the `whole` is wanted, maybe only where the choice is.
+    Nothing of that is learned. Fills the agent's slate; unless the `whole` is wanted, maybe only where the choice and the `best` are.
     """
     chosen: tuple[int, float]
     if offers(agent.state, suppose):
-        chosen = agent.run(choose_supposing, random, user, candidates, pending, np.full(pending.size, np.nan), whole)
+        chosen = agent.run(choose_supposing, random, user, candidates, pending, np.full(pending.size, np.nan), whole, best)
     else:
-        chosen = agent.run(choose, random, user, candidates, whole)
+        chosen = agent.run(choose, random, user, candidates, whole, best)
     return chosen
 
 
@@ -169,11 +169,18 @@ def eligible(view: Overlay, request: Recommend, pending: Items, at: float) -> It
     return allowed
 
 
-def best_of(agent: Agent, view: Overlay, candidates: Items, n: int) -> list[Placed]:
-    """The n candidates with the best scores of a slate that was filled for them, best first; of equals, the first."""
-    scores, means = agent.slate.scores[: candidates.size], agent.slate.means
-    best = np.argsort(-scores, kind="stable")[:n]
+def best_of(agent: Agent, view: Overlay, candidates: Items, n: int, listed: Items = ALL_ITEMS) -> list[Placed]:
+    """The n candidates with the best scores, best first; of equals, the first: as the policy lists them, or of a slate filled for them."""
+    scores, means = agent.slate.scores, agent.slate.means
+    best = agent.best(min(n, candidates.size), candidates.size, listed)
     return [Placed(view.name_of(int(candidates[at])), finite(scores[at]), finite(means[at]), None, False) for at in best]
+
+
+def choose_best(agent: Agent, view: Overlay, user: int, candidates: Items, n: int, random: np.random.Generator) -> list[Placed]:
+    """The n candidates with the best scores, best first; of equals, the first."""
+    room = room_for_best(min(n, candidates.size))
+    choose_counting(agent, user, candidates, NONE, random, room.size == 0, room)
+    return best_of(agent, view, candidates, n, room)
 
 
 def shown_items(placed: list[Placed]) -> list[ShownItem]:
@@ -223,8 +230,7 @@ def view_user(model: Model, user: str, n: int, history: Sequence[HistoryEntry] =
     belief = belief_about(model.agent, row)
     top: list[Placed] = []
     if model.shown.size and n > 0:
-        choose_counting(model.agent, row, model.shown, NONE, stream(model.genesis.seed, "viewing"))
-        top = best_of(model.agent, Overlay(model), model.shown, n)
+        top = choose_best(model.agent, Overlay(model), row, model.shown, n, stream(model.genesis.seed, "viewing"))
     return UserView(
         user=user,
         ratings=model.ratings_of(user),

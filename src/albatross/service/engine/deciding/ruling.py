@@ -89,13 +89,16 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
     shown = _times_shown(view) if request.fresh is not None else None
     placed: list[Placed] = []
     while remaining.size:
+        then = random.bit_generator.state
         best, certainty = _first(view, agent, user, remaining, counted, random, request.by)
         if best < 0:  # the policy does not look at what it has seen since, so that it would show the same again
-            remaining, counted = others(remaining, pending), NONE
+            remaining, counted, then = others(remaining, pending), NONE, random.bit_generator.state
             best, certainty = _first(view, agent, user, remaining, counted, random, request.by)
         new = NONE if shown is None or request.fresh is None else np.flatnonzero(shown[remaining] < request.fresh.below).astype(np.int32)
         share = request.fresh.share if request.fresh is not None and new.size else 0.0
         position, by_chance = _drawn(random, share, new, model.genesis.floor, remaining.size, best)
+        if position != best and request.by == "policy":  # only now more than the choice is asked for
+            _fill_slate(agent, user, remaining, counted, random, then)
         scores = agent.slate.scores[: remaining.size]
         likely = certainty if position == best else likelihood_of_other(scores, position, certainty)
         usual = model.genesis.floor / remaining.size + (1.0 - model.genesis.floor) * likely
@@ -116,6 +119,14 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
     return event_of(model, request, model_seq, at, incarnation, placed, reasons, rules_of(request))
 
 
+def _fill_slate(agent: Agent, user: int, items: Items, counted: Items, random: np.random.Generator, then: Any) -> None:
+    """Let the policy choose once more, with the same draws, and tell the score of every item."""
+    now = random.bit_generator.state
+    random.bit_generator.state = then
+    choose_counting(agent, user, items, counted, random)
+    random.bit_generator.state = now
+
+
 def _drawn(random: np.random.Generator, share: float, new: Items, floor: float, size: int, best: int) -> tuple[int, bool]:
     """The position to show, and whether chance chose it."""
     if share and random.random() < share:
@@ -126,9 +137,9 @@ def _drawn(random: np.random.Generator, share: float, new: Items, floor: float, 
 
 
 def _first(view: Overlay, agent: Agent, user: int, items: Items, counted: Items, random: np.random.Generator, by: str) -> tuple[int, float]:
-    """The position of the item that ranks first, and with which probability it does. Fills the slate."""
+    """The position of the item that ranks first, and with which probability it does. Fills the slate there."""
     if by == "policy":
-        return choose_counting(agent, user, items, counted, random)
+        return choose_counting(agent, user, items, counted, random, whole=False)
     values = popularity(view.model, items) if by == "popular" else items.astype(np.float64)
     slate: Slate = agent.slate
     slate.scores[: items.size] = slate.means[: items.size] = values

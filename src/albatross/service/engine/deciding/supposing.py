@@ -2,21 +2,21 @@
 
 import numpy as np
 
-from albatross.core.agent import Agent
+from albatross.core.agent import Agent, room_for_best
 from albatross.core.beliefs import choose_supposing
 from albatross.core.state import flatten
 from albatross.core.streams import stream
 from albatross.kernels.operations import offers
 from albatross.kernels.operations import suppose as supposing
-from albatross.service.api.answers import ShownItem
 from albatross.service.api.errors import BadValue, NoEligibleCandidate, UnknownItem
 from albatross.service.api.requests import Suppose
 from albatross.service.api.values import MOST_SHOWN, check_count, check_id, check_rating
 from albatross.service.api.views import WhatIf
 from albatross.service.engine.answering import CHEAP_BYTES
-from albatross.service.engine.deciding.choosing import best_of, choose_counting, shown_items
+from albatross.service.engine.deciding.choosing import best_of, choose_best, shown_items
 from albatross.service.engine.deciding.overlay import Overlay
-from albatross.service.engine.learned.model import NONE, Model
+from albatross.service.engine.learned.model import Model
+from albatross.service.storage.events import Placed
 from albatross.service.storage.store import ReadableLog
 
 MOST_COPIED = 1 << 25
@@ -36,31 +36,28 @@ def suppose(model: Model, log: ReadableLog, request: Suppose) -> WhatIf:
         raise NoEligibleCandidate("all items are retired; accepted: at least one that is not")
     size = sum(array.nbytes for _, array in flatten(model.agent.state))
     row, rating = model.row_of(request.user), float(request.rating)
-    agent = Overlay(model).agent_for(row)
-    choose_counting(agent, row, model.shown, NONE, _viewing(model))
-    before = _best(model, agent, request.n)
-    if not _supposed(model, agent, row, item, rating):
+    view = Overlay(model)
+    agent = view.agent_for(row)
+    before = choose_best(agent, view, row, model.shown, request.n, _viewing(model))
+    after = _supposed(view, agent, row, item, rating, request.n)
+    if after is None:
         if size > MOST_COPIED:
             raise BadValue(f"the model has {size:,} bytes; accepted, for a policy that cannot suppose a rating: up to {MOST_COPIED:,}")
         agent = agent.apart()
         agent.update(row, item, rating)
-        choose_counting(agent, row, model.shown, NONE, _viewing(model))
-    after = _best(model, agent, request.n)
+        after = choose_best(agent, view, row, model.shown, request.n, _viewing(model))
     name = model.state_id if size <= CHEAP_BYTES else None
-    return WhatIf(request.user, request.item, rating, before, after, model.seq, name)
+    return WhatIf(request.user, request.item, rating, shown_items(before), shown_items(after), model.seq, name)
 
 
-def _supposed(model: Model, agent: Agent, row: int, item: int, rating: float) -> bool:
-    """Let the policy fill the slate as if the rating had come. Whether it can."""
+def _supposed(view: Overlay, agent: Agent, row: int, item: int, rating: float, n: int) -> list[Placed] | None:
+    """The n best items as if the rating had come; none, where the policy cannot say."""
     if not offers(agent.state, supposing):
-        return False
-    items, rewards = np.array([item], np.int32), np.array([rating])
-    position, _ = agent.run(choose_supposing, _viewing(model), row, model.shown, items, rewards, True)
-    return bool(position >= 0)
-
-
-def _best(model: Model, agent: Agent, n: int) -> list[ShownItem]:
-    return shown_items(best_of(agent, Overlay(model), model.shown, n))
+        return None
+    items, rewards, candidates = np.array([item], np.int32), np.array([rating]), view.model.shown
+    room = room_for_best(min(n, candidates.size))
+    position, _ = agent.run(choose_supposing, _viewing(view.model), row, candidates, items, rewards, room.size == 0, room)
+    return best_of(agent, view, candidates, n, room) if position >= 0 else None
 
 
 def _viewing(model: Model) -> np.random.Generator:

@@ -1,0 +1,425 @@
+"""The best items of a large catalogue by mean-field's score, exactly, without looking at most of them.
+
+Items nobody has rated all have the same score: they are one group of equals. Items this user has rated are few, and are looked at. The
+others stand in blocks (`shelving`), and a block whose bound lies below the best score found so far is left out.
+
+**The bound.** The score is f(m, v_u, v_i) = m + e / √(1 + (e / (top − m))²), e² a sum of non-negative terms that grow with v_u and v_i.
+
+1. f grows with e, plainly, and with m: with L = top − m > 0, f = top − L + e L / √(e² + L²), whose derivative by L is
+   (e² / (e² + L²))^(3/2) − 1 ≤ 0. From L = 0 on, f = m, which is what it tends to there.
+2. w(v, s², N)² grows with v (`gittins.worth` is a rational function of √N whose derivative has positive coefficients alone, and
+   N v / (v + 0.8 s²) grows with v).
+
+So f at upper bounds of m, v_u and v_i is an upper bound of f. For an item with numbers r = (x, o, C), x = (f, 1), |r − c| ≤ h each,
+a user with mean (a, o_u), whitener W and y = (a, 1):
+
+    m = o_u + ⟨y, (f, o)⟩ ≤ o_u + ⟨y, c⟩ + ⟨|y|, h⟩
+    √v_u / s = |W x| ≤ |W c| + Σ_j |W e_j| h_j                      by the triangle inequality
+    v_i = ⟨y yᵀ, C⟩ ≤ ⟨y yᵀ, c⟩ + ⟨|y yᵀ|, h⟩                        because it is linear in C
+
+What is computed differs from these by rounding. With E = E[|z|²] of an item, z = (f, 1, o), and ŷ = (a, o_u, 1): m is a sum of terms
+whose sizes come to at most |ŷ| √E, |W x| to at most √(Σ |W e_j|²) √E, and v_i is the difference of a second moment and m², both sums of
+terms that come to at most |ŷ|² E. `SAFETY` times these exceeds what so many additions can round, up to thousands of terms.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numba.extending import overload
+
+from albatross.kernels.compiling import OPTIONS, kernel
+from albatross.kernels.linear import Vector
+from albatross.kernels.mean_field.gittins import bonus
+from albatross.kernels.mean_field.shelving import ARRANGED, BLOCK, STAMP, UNMET, Shelves, bring_up_to_date
+from albatross.kernels.mean_field.supposing import adjust_supposed
+from albatross.kernels.mean_field.valuing import (
+    Scales,
+    gather,
+    part_that_returns,
+    position_of,
+    remember_ratings,
+    scales_of,
+    score_gathered,
+    square_of,
+    value_items,
+    weigh_partners,
+)
+from albatross.kernels.operations import Items, Slate
+from albatross.kernels.pairs import NOTHING
+from albatross.kernels.search.catalogue import SAFETY, SEARCHED_SHARE
+from albatross.kernels.search.lanes import LANES
+from albatross.kernels.search.listing import enlist, least_listed
+from albatross.kernels.search.scoring import project_lanes, score_lanes
+
+FIRST_LOOKS = 4
+"""So many blocks are looked at in the order of what they promise: they tell what the others must reach. To sort all would take longer."""
+
+LAST_STAMP = 2**31 - 2
+"""Marks are numbers of 32 bits."""
+
+
+def is_searched(shelves: Any, candidates: Items, slate: Slate) -> bool:
+    """Whether only the best of a large catalogue, or of a large part of it, are wanted."""
+    return isinstance(shelves, Shelves) and worth_searching(shelves, candidates, slate)
+
+
+def search(
+    state: Any,
+    settings: Any,
+    scratch: Any,
+    user: int,
+    candidates: Items,
+    supposed: Items,
+    rewards: Vector,
+    slate: Slate,
+    random: np.random.Generator,
+) -> tuple[int, float]:
+    """What `search_shelves` says of a large catalogue."""
+    return search_shelves(state, settings, scratch, user, candidates, supposed, rewards, slate, random)
+
+
+@overload(is_searched, jit_options=OPTIONS, strict=False)
+def _compiled_is_searched(shelves, candidates, slate):  # type: ignore[no-untyped-def]
+    def never(shelves, candidates, slate):  # type: ignore[no-untyped-def]
+        return False
+
+    return worth_searching if shelves.instance_class is Shelves else never
+
+
+@overload(search, jit_options=OPTIONS, strict=False)
+def _compiled_search(state, settings, scratch, user, candidates, supposed, rewards, slate, random):  # type: ignore[no-untyped-def]
+    def nobody(state, settings, scratch, user, candidates, supposed, rewards, slate, random):  # type: ignore[no-untyped-def]
+        return -1, 0.0
+
+    room = scratch[scratch.fields.index("room")]
+    return search_shelves if room[room.fields.index("shelves")].instance_class is Shelves else nobody
+
+
+@kernel
+def worth_searching(shelves: Shelves, candidates: Items, slate: Slate) -> bool:
+    if slate.whole:
+        return False
+    return candidates.size == 0 or candidates.size >= SEARCHED_SHARE * shelves.places.size
+
+
+@kernel
+def search_shelves(
+    state: Any,
+    settings: Any,
+    scratch: Any,
+    user: int,
+    candidates: Items,
+    supposed: Items,
+    rewards: Vector,
+    slate: Slate,
+    random: np.random.Generator,
+) -> tuple[int, float]:
+    """What `rank_items` and `any_best` would choose for the user who was placed in `scratch.room`, and with what probability.
+
+    Of the slate only the choice is filled, and what `slate.best` has room for. With `supposed` ratings, as `choose_supposing` has it.
+    """
+    shelves = scratch.room.shelves
+    bring_up_to_date(shelves, state)
+    n_candidates, n_strangers = _take_candidates(shelves, state, scratch, candidates)
+    weigh_partners(scratch)
+    returns, offered = part_that_returns(state, settings, scratch, user, candidates, n_candidates)
+    scales = scales_of(state, settings, scratch, returns, offered, float(n_strangers))
+    _begin(shelves, slate, n_candidates)
+    strange_score = _value_stranger(scratch, scales)
+    _look_at_own(state, settings, scratch, scales, user, candidates, supposed, rewards, slate)
+    ties, best, n_own_strangers = _judge_own(state, scratch, user, candidates, supposed, slate)
+    n_strangers -= n_own_strangers
+    strangers_tie = n_strangers > 0 and strange_score >= best
+    if strangers_tie and strange_score > best:
+        shelves.counts[STAMP] += 1
+        ties, best = 0, strange_score
+    ties, score = _look_at_blocks(state, scratch, scales, candidates, slate, n_strangers, strange_score, ties, best)
+    strangers_tie = strangers_tie and score == best
+    ties += n_strangers if strangers_tie else 0
+    if slate.best.size > 0:
+        _list_strangers(shelves, scales, candidates, n_candidates, slate, strange_score)
+    passed_over = int(random.random() * ties) if ties > 1 else 0
+    position = _tied(shelves, candidates, n_candidates, strangers_tie, passed_over)
+    item = candidates[position] if candidates.size > 0 else position
+    if shelves.places[item] == UNMET:
+        slate.scores[position], slate.means[position] = strange_score, scales.strange_mean + scales.origin
+    _show_own(shelves, state, user, supposed)
+    return position, 1.0 / ties
+
+
+@kernel
+def _take_candidates(shelves: Shelves, state: Any, scratch: Any, candidates: Items) -> tuple[int, int]:
+    """How many candidates there are, and how many of them nobody has rated; from now on `position_of` can be asked."""
+    if candidates.size == 0:
+        return shelves.places.size, shelves.places.size - state.counts[0].items
+    n_strangers = 0
+    for position in range(candidates.size):
+        scratch.positions[candidates[position]] = position
+        n_strangers += shelves.places[candidates[position]] == UNMET
+    return candidates.size, n_strangers
+
+
+@kernel
+def _value_stranger(scratch: Any, scales: Scales) -> float:
+    """The score of an item nobody has rated, by the same operations as that of any other."""
+    block, packed = scratch.block, scratch.room.weights.size
+    block[packed, 0] = -1.0
+    value_items(scales, block[packed], block[packed + 2], block[packed + 1], block[packed + 3], 1)
+    return block[packed + 3, 0]  # type: ignore[no-any-return]
+
+
+@kernel
+def _look_at_own(
+    state: Any, settings: Any, scratch: Any, scales: Scales, user: int, candidates: Items, supposed: Items, rewards: Vector, slate: Slate
+) -> None:
+    """Fill the slate where the user's own items are, rated or supposed to be."""
+    pairs, nearby = state.pairs, scratch.room.shelves.nearby
+    n_candidates = candidates.size if candidates.size > 0 else state.item_moments.shape[0]
+    length, number = 0, 0
+    entry = pairs.first[user]
+    while entry != NOTHING or number < supposed.size:
+        if entry != NOTHING:
+            item = pairs.items[entry]
+            entry = pairs.following[entry]
+        else:
+            item = supposed[number]
+            number += 1
+        if position_of(scratch, candidates, item, n_candidates) >= 0:
+            nearby[length] = item
+            length += 1
+        if length == LANES or (entry == NOTHING and number == supposed.size):
+            _value_nearby(state, scratch, scales, length)
+            block, packed = scratch.block, scratch.room.weights.size
+            for lane in range(length):
+                position = position_of(scratch, candidates, nearby[lane], n_candidates)
+                scratch.widths[position] = block[packed, lane]
+                slate.means[position], slate.scores[position] = block[packed + 1, lane], block[packed + 3, lane]
+            length = 0
+    remember_ratings(state, settings, scratch, user, candidates, n_candidates, slate)
+    adjust_supposed(state, settings, scratch, user, candidates, n_candidates, supposed, rewards, slate)
+
+
+@kernel
+def _value_nearby(state: Any, scratch: Any, scales: Scales, length: int) -> None:
+    """Means, e² and scores of the first items in `nearby`, as if the user had rated none of them, into the last rows of the block."""
+    block, packed, nearby = scratch.block, scratch.room.weights.size, scratch.room.shelves.nearby
+    for lane in range(length):
+        gather(state, nearby[lane], block, lane)
+    score_gathered(scratch, math.sqrt(state.figures[0].noise), length)
+    value_items(scales, block[packed], block[packed + 2], block[packed + 1], block[packed + 3], length)
+
+
+@kernel
+def hidden(place: int) -> int:
+    """A place that says: this item was looked at. Of that, again the place."""
+    return UNMET - 2 - place
+
+
+@kernel
+def _begin(shelves: Shelves, slate: Slate, n_candidates: int) -> None:
+    """Nothing is marked, and nothing listed."""
+    if shelves.counts[STAMP] > LAST_STAMP - n_candidates:
+        shelves.marks.fill(0)
+        shelves.counts[STAMP] = 0
+    shelves.counts[STAMP] += 1
+    slate.best.fill(NOTHING)
+
+
+@kernel
+def _judge(shelves: Shelves, item: int, score: float, ties: int, best: float) -> tuple[int, float]:
+    """How many items have the best score, and which that is, with this item among them. They are marked."""
+    if score > best:
+        shelves.counts[STAMP] += 1
+        ties, best = 0, score
+    if score == best:
+        shelves.marks[item] = shelves.counts[STAMP]
+        ties += 1
+    return ties, best
+
+
+@kernel
+def _judge_own(state: Any, scratch: Any, user: int, candidates: Items, supposed: Items, slate: Slate) -> tuple[int, float, int]:
+    """Judge the user's own items, and hide them: in their blocks they stand as if not rated. How many of them nobody has rated?"""
+    pairs, shelves = state.pairs, scratch.room.shelves
+    n_candidates = candidates.size if candidates.size > 0 else shelves.places.size
+    ties, best, n_strangers, number = 0, -math.inf, 0, 0
+    entry = pairs.first[user]
+    while entry != NOTHING or number < supposed.size:
+        if entry != NOTHING:
+            item = pairs.items[entry]
+            entry = pairs.following[entry]
+        else:
+            item = supposed[number]
+            number += 1
+        place = shelves.places[item]
+        if place >= UNMET:  # not hidden yet
+            shelves.places[item] = hidden(place)
+            position = position_of(scratch, candidates, item, n_candidates)
+            if position >= 0:
+                n_strangers += place == UNMET
+                ties, best = _judge(shelves, item, slate.scores[position], ties, best)
+                if slate.best.size > 0:
+                    enlist(slate, position)
+    return ties, best, n_strangers
+
+
+@kernel
+def _show_own(shelves: Shelves, state: Any, user: int, supposed: Items) -> None:
+    """Let the user's own items be seen again."""
+    pairs, places = state.pairs, shelves.places
+    entry = pairs.first[user]
+    while entry != NOTHING:
+        places[pairs.items[entry]] = hidden(places[pairs.items[entry]])
+        entry = pairs.following[entry]
+    for number in range(supposed.size):
+        if places[supposed[number]] < UNMET:
+            places[supposed[number]] = hidden(places[supposed[number]])
+
+
+@kernel
+def _weigh_bounds(state: Any, scratch: Any) -> None:
+    """What the numbers of a block are multiplied by to bound the scores of its items for this user."""
+    work, shelves = scratch.room.work, scratch.room.shelves
+    size = work.mean.size
+    rank = size - 1
+    toward, spreading = shelves.toward, shelves.spreading
+    for a in range(size):
+        toward[a] = work.mean[a]
+        square = 0.0
+        for b in range(a, size):
+            square += work.whitener[b, a] * work.whitener[b, a]
+        shelves.stretches[a] = math.sqrt(square)
+    toward[size] = 1.0
+    place = 0
+    for a in range(size):
+        left = work.mean[a] if a < rank else 1.0
+        for b in range(a + 1):
+            right = work.mean[b] if b < rank else 1.0
+            spreading[place] = left * right if a == b else 2.0 * left * right
+            place += 1
+    for a in range(toward.size):
+        shelves.away[a] = abs(toward[a])
+    for place in range(spreading.size):
+        shelves.outspread[place] = abs(spreading[place])
+
+
+@kernel
+def bound_blocks(state: Any, scratch: Any, scales: Scales) -> None:
+    """A score per block that no item in it exceeds, unless the user has rated it."""
+    work, shelves, results = scratch.room.work, scratch.room.shelves, scratch.room.shelves.results
+    n_blocks = -(-shelves.counts[ARRANGED] // BLOCK)
+    _weigh_bounds(state, scratch)
+    own = shelves.toward.size
+    length = stretch = 0.0
+    for a in range(own):
+        length += shelves.toward[a] * shelves.toward[a]
+    for a in range(own - 1):
+        stretch += shelves.stretches[a] * shelves.stretches[a]
+    radius = math.sqrt(state.figures[0].noise)
+    means, roots, variances, reaches = results[0], results[1], results[2], results[3]
+    for group in range(-(-n_blocks // LANES)):
+        centers, farthest = shelves.centers[group], shelves.reaches[group]
+        score_lanes(centers, 0, work.mean, work.whitener, 1.0, roots, means, 0)
+        for lane in range(LANES):
+            roots[lane] -= means[lane]
+        project_lanes(farthest, 0, shelves.stretches, reaches, 0)
+        for lane in range(LANES):
+            roots[lane] += reaches[lane]
+        project_lanes(centers, 0, shelves.toward, means, 0)
+        project_lanes(farthest, 0, shelves.away, reaches, 0)
+        for lane in range(LANES):
+            means[lane] += reaches[lane]
+        project_lanes(centers[own:], 0, shelves.spreading, variances, 0)
+        project_lanes(farthest[own:], 0, shelves.outspread, reaches, 0)
+        for lane in range(LANES):
+            size = max(shelves.sizes[group, lane], 0.0)
+            terms = math.sqrt(length * size)
+            mean = means[lane] + SAFETY * terms
+            root = roots[lane] + SAFETY * (math.sqrt(stretch * size) + terms + terms / radius)
+            variance = variances[lane] + reaches[lane] + SAFETY * length * size
+            mean += scales.origin + SAFETY * abs(scales.origin)
+            square = square_of(scales, root * root, max(variance, 0.0) * scales.inverse_noise)
+            gain = bonus(square, scales.top - mean)
+            shelves.bounds[group * LANES + lane] = mean + gain + SAFETY * (abs(mean) + gain)
+
+
+@kernel
+def _look_at_blocks(
+    state: Any,
+    scratch: Any,
+    scales: Scales,
+    candidates: Items,
+    slate: Slate,
+    n_strangers: int,
+    strange_score: float,
+    ties: int,
+    best: float,
+) -> tuple[int, float]:
+    """Judge the items of all blocks that may hold one of the best; the most promising first, as it tells what the others must reach."""
+    shelves = scratch.room.shelves
+    bound_blocks(state, scratch, scales)
+    bounds, n_blocks = shelves.bounds, -(-shelves.counts[ARRANGED] // BLOCK)
+    least = strange_score if n_strangers >= slate.best.size else -math.inf
+    for turn in range(FIRST_LOOKS + n_blocks):
+        block = turn - FIRST_LOOKS
+        if turn < FIRST_LOOKS:
+            block = 0
+            for other in range(1, n_blocks):
+                if bounds[other] > bounds[block]:
+                    block = other
+        threshold = best if slate.best.size == 0 else max(least, least_listed(slate))
+        if n_blocks > 0 and not bounds[block] < threshold:
+            ties, best = _look_at_block(state, scratch, scales, candidates, slate, block, threshold, ties, best)
+            bounds[block] = -math.inf  # done
+        elif turn < FIRST_LOOKS:
+            break
+    return ties, best
+
+
+@kernel
+def _look_at_block(
+    state: Any, scratch: Any, scales: Scales, candidates: Items, slate: Slate, block: int, threshold: float, ties: int, best: float
+) -> tuple[int, float]:
+    shelves, values, packed = scratch.room.shelves, scratch.block, scratch.room.weights.size
+    n_candidates = candidates.size if candidates.size > 0 else shelves.places.size
+    stop = min((block + 1) * BLOCK, shelves.counts[ARRANGED])
+    for start in range(block * BLOCK, stop, LANES):
+        length = min(LANES, stop - start)
+        for lane in range(length):
+            shelves.nearby[lane] = shelves.items[start + lane]
+        _value_nearby(state, scratch, scales, length)
+        for lane in range(length):
+            item, score = shelves.nearby[lane], values[packed + 3, lane]
+            if score >= threshold and shelves.places[item] >= 0:
+                position = position_of(scratch, candidates, item, n_candidates)
+                if position >= 0:
+                    slate.scores[position], slate.means[position] = score, values[packed + 1, lane]
+                    ties, best = _judge(shelves, item, score, ties, best)
+                    if slate.best.size > 0:
+                        enlist(slate, position)
+    return ties, best
+
+
+@kernel
+def _list_strangers(shelves: Shelves, scales: Scales, candidates: Items, n_candidates: int, slate: Slate, score: float) -> None:
+    """Put the first items nobody has rated on the list of the best, as far as they belong there."""
+    position, room = 0, score >= least_listed(slate)
+    while room and position < n_candidates:
+        if shelves.places[candidates[position] if candidates.size > 0 else position] == UNMET:
+            slate.scores[position], slate.means[position] = score, scales.strange_mean + scales.origin
+            room = enlist(slate, position)
+        position += 1
+
+
+@kernel
+def _tied(shelves: Shelves, candidates: Items, n_candidates: int, strangers_tie: bool, passed_over: int) -> int:
+    """The position of one of the best, so many in the order of the candidates being passed over."""
+    stamp = shelves.counts[STAMP]
+    for position in range(n_candidates):
+        item = candidates[position] if candidates.size > 0 else position
+        if shelves.marks[item] == stamp or (strangers_tie and shelves.places[item] == UNMET):
+            if passed_over == 0:
+                return position
+            passed_over -= 1
+    return 0

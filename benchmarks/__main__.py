@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 
-from benchmarks import alb, commands, grid, machine, page, rivals, scale, search, shards, trials
+from benchmarks import alb, commands, every_policy, grid, machine, page, rivals, scale, search, shards, trials
 from benchmarks.measuring import Line
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Line]]] = {
@@ -31,6 +31,7 @@ LONGER: dict[str, Callable[[], Iterator[Line]]] = {
     "alb-part": grid.whole_step,
     "search": search.whole_search,
     "million": search.million,
+    "policies": every_policy.steps,
     "profile": trials.profiles,
     "page-map": page.page_map,
     "page-million": page.page_million,

@@ -24,7 +24,7 @@ def likes_of(users: NDArray[np.int64], items: NDArray[np.int64], rewards: NDArra
     return likes
 
 
-@pytest.mark.parametrize(("successes", "failures"), [(0, 0), (0, 5), (4, 0), (3, 7), (20, 2)])
+@pytest.mark.parametrize(("successes", "failures"), [(0, 0), (0, 5), (4, 0), (3, 7), (20, 2), (4, 4), (9, 13)])
 def test_draws_are_beta(successes: int, failures: int) -> None:
     random = np.random.default_rng(0)
     draws = [draw_share(successes, failures, random) for _ in range(4000)]
@@ -66,7 +66,7 @@ def test_scores_vary_around_what_is_expected() -> None:
 
 
 def test_neighbors_are_those_with_the_largest_draws() -> None:
-    agents = [Agent(KNNBandit(threshold=4, n_neighbors=k), USERS + 1, ITEMS, seed=3) for k in (None, 2)]
+    agents = [Agent(KNNBandit(threshold=4, n_neighbors=k), USERS + 1, ITEMS, seed=3) for k in (USERS, 2)]
     for agent in agents:
         agent.replay(*some_ratings())
         agent.select(USERS)  # who has liked nothing

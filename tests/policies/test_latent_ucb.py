@@ -42,7 +42,7 @@ def compatible(plays: np.ndarray, totals: np.ndarray, user: int, other: int, rad
     return True
 
 
-@pytest.mark.parametrize("gamma", [1.0, 3.0])
+@pytest.mark.parametrize("gamma", [1.0, 3.0, 30.0])  # the last so wide that only intervals that do not meet tell users apart
 def test_the_compatible_set_and_the_pooled_bounds(gamma: float) -> None:
     agent, plays, totals = taught(LatentUCB(scale=0.12, imbalance=gamma))
     radius = 0.12 * agent.extent  # type: ignore[attr-defined]

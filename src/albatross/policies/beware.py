@@ -35,10 +35,11 @@ class BeWARE(Policy):
     Cost: select O(|I_u| k² + k³ + |C| k²), update O((|I| + |U|) k² + k³), I the distinct items a user has rated and U the users who have
     rated an item; memory O((n + m) k + distinct pairs), `item` m k² more.
 
-    Departures from the paper: it factorizes anew before each recommendation. Here the factorization is kept warm: a rating refits its user
-    and its item, and one more of each by turns. The user is always fitted to the present items before it is served. W is that of the
-    item's last fit. Before any rating n counts as one and vectors are normal with variance 1/k; a regression that comes to exactly zero is
-    not taken over, because alternating least squares never leaves zero.
+    Departures from the paper: written from summaries of it and not held against its text, so the defaults are provisional; ridge and
+    exploration were chosen on small synthetic worlds. The paper factorizes anew before each recommendation. Here the factorization is kept
+    warm: a rating refits its user and its item, and one more of each by turns. The user is always fitted to the present items before it is
+    served. W is that of the item's last fit. Before any rating n counts as one and vectors are normal with variance 1/k; a regression that
+    comes to exactly zero is not taken over, because alternating least squares never leaves zero.
 
     Reference: Mary, Gaudel and Preux, Bandits Warm-up Cold Recommender Systems, 2014; weighted-λ regularization as in Zhou, Wilkinson,
     Schreiber and Pan, Large-scale Parallel Collaborative Filtering for the Netflix Prize, 2008.

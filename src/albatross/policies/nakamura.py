@@ -31,9 +31,10 @@ class Nakamura(Policy):
     Cost: select O(|I_u| k² + k³ + |C| k), update O((|I| + |U|) k² + k³), I the distinct items a user has rated and U the users who have
     rated an item; memory O((n + m) k + distinct pairs).
 
-    Departures from the paper: a surrogate, written from its abstract and not held against its text, so the constants are provisional. The
-    paper selects pairs of a user and an item each day, each pair once; here the user comes by chance, so that the user's bonus is the same
-    for all items, and changes no choice. The factorization is kept warm: a rating refits its user, its item, and one more of each by turns.
+    Departures from the paper: a surrogate, written from its abstract and not held against its text, so the formula of the bonus and the
+    defaults are provisional. The abstract names two methods with a UCB-like strategy, and not their formulas. The paper selects pairs of a
+    user and an item each day, each pair at most once; here the user comes by chance, so that the user's bonus is the same for all items, and
+    changes no choice. The factorization is kept warm: a rating refits its user, its item, and one more of each by turns.
 
     Reference: Nakamura, A UCB-Like Strategy of Collaborative Filtering, 2014.
 

@@ -49,7 +49,7 @@ Next:
 
 
 def demo() -> None:
-    """Show on a world nobody has rated yet, and on MovieLens where it is present, how policies learn."""
+    """Compare four policies on a world without ratings, and on MovieLens 100K if it is on this machine."""
     print(BEFORE, flush=True)
     began = time.monotonic()
     _compare(_contenders({"ridge": 0.01, "noise": 0.5}), WORLD.name, WORLD, "regret")
@@ -66,7 +66,7 @@ def demo() -> None:
 
 
 def _contenders(tuned: dict[str, float]) -> list[Policy]:
-    """ALB with the parameters its authors tuned for the data; the others as they come."""
+    """ALB with the parameters its authors tuned for the data; the others with their defaults."""
     return [policies.create("mean-field"), policies.create("alb", tuned), policies.create("popularity-memory"), policies.create("random")]
 
 

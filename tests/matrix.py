@@ -29,7 +29,8 @@ def versions() -> list[str]:
 
 def interpreter(version: str) -> str | None:
     """A Python of that version which starts; a name on the PATH may be that of one that is not there."""
-    candidates = [shutil.which(f"python{version}"), *sorted(map(str, Path.home().glob(f".pyenv/versions/{version}.*/bin/python")))]
+    installed = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+    candidates = [shutil.which(f"python{version}"), *sorted(map(str, installed.glob(f"{version}.*/bin/python")))]
     for candidate in filter(None, candidates):
         said = subprocess.run([candidate, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], capture_output=True, text=True)
         if said.stdout.strip() == version:

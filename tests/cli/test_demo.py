@@ -1,6 +1,7 @@
 """`albatross demo`, made short."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ def test_the_demo_explains_itself_and_leaves_a_figure(
     assert main(["demo"]) == 0
     output = capsys.readouterr().out
     assert max(map(len, output.splitlines())) <= 80
-    assert "nobody has rated yet" in output
+    assert "without ratings" in output
     for name in ("regret.png", "regret.json"):
         path = Path("out") / "demo" / name
         assert str(path) in output
@@ -27,6 +28,14 @@ def test_the_demo_explains_itself_and_leaves_a_figure(
     assert content["policies"][1]["parameters"]["ridge"] == 0.01
     assert all(policy["runs"][0]["pseudo_regret"][-1] > 0.0 for policy in content["policies"])
     assert "albatross serve" in output
+    assert "First figure after" in output
+
+
+def test_the_demo_names_a_command_that_can_be_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / ".venv" / "bin" / "python"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", "")
+    assert demo._command() == str(Path(".venv") / "bin" / "albatross")
 
 
 def test_the_demo_shows_films_where_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

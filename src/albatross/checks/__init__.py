@@ -22,19 +22,19 @@ CHECKS: dict[str, Callable[[Policy], None]] = {
 
 
 def checks_of(policy: Policy) -> dict[str, Callable[[Any], None]]:
-    """What can be asked of this policy: of one in plain Python, less."""
+    """The checks for this policy; for one in plain Python there are fewer."""
     return plain.CHECKS if isinstance(policy, Plain) else CHECKS
 
 
 def run(policy: Policy | type[Policy] | Callable[..., Player] | str) -> None:
-    """Hold one policy against every check: itself, its class, or a reference to it such as thompson.py:Thompson."""
+    """Run every check on one policy: an instance, its class, or a reference such as thompson.py:Thompson."""
     given = resolve(policy)
     for check in checks_of(given).values():
         check(given)
 
 
 def verdicts(policy: Policy) -> Iterator[tuple[str, str | None]]:
-    """Each check by name, with what is wrong, or none. Code that cannot be compiled is said once, as an `InvalidInput`."""
+    """Each check by name, with what is wrong, or None. Code that cannot be compiled is reported once, as an `InvalidInput`."""
     for name, check in checks_of(policy).items():
         complaint = None
         try:

@@ -20,7 +20,7 @@ def _supposed(agent: Agent, items: list[int], rewards: list[float]) -> tuple[int
 
 
 def beliefs_change_nothing(policy: Policy) -> None:
-    """Asked for what it believes, a policy learns nothing."""
+    """Asking for beliefs changes nothing that was learned."""
     agent = experienced(policy)
     before = agent.state_id
     belief_about(agent, USER)
@@ -66,7 +66,7 @@ def supposes_nothing_as_it_selects(policy: Policy) -> None:
 
 
 def supposes_what_is_expected(policy: Policy) -> None:
-    """A supposed rating exactly as expected moves no mean, whether it is left open or told."""
+    """A supposed rating equal to the mean moves no mean, whether it is given or left open."""
     agent = experienced(policy)
     if offers(agent.state, suppose):
         _, _, means = _supposed(agent, [], [])
@@ -78,7 +78,7 @@ def supposes_what_is_expected(policy: Policy) -> None:
 
 
 def supposes_what_is_told(policy: Policy) -> None:
-    """The better the supposed rating of an item, the more is expected of it."""
+    """A better supposed rating of an item raises its mean."""
     agent = experienced(policy)
     if offers(agent.state, suppose):
         (low, _, low_means), (high, _, high_means) = (_supposed(agent, [ITEM], [reward]) for reward in (1.0, 5.0))

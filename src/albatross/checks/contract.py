@@ -1,4 +1,4 @@
-"""What the rest of the library takes for granted of a policy."""
+"""What the rest of the library assumes of a policy."""
 
 import json
 import pickle
@@ -17,7 +17,7 @@ from albatross.simulation.trial import live, simulate
 
 
 def chooses_only_candidates(policy: Policy) -> None:
-    """Whatever is offered, the choice is part of it, and choice and slate agree."""
+    """The choice is always one of the candidates, and choice and slate agree."""
     agent = experienced(policy)
     random = stream(1, "check")
     for size in range(1, agent.n_items + 1):
@@ -42,7 +42,7 @@ def recommends_the_best_scores(policy: Policy) -> None:
 
 
 def select_changes_nothing(policy: Policy) -> None:
-    """A recommendation that is never answered leaves no trace in what was learned."""
+    """A recommendation without a rating changes nothing that was learned."""
     agent = experienced(policy)
     state, learning = agent.state_id, agent.learning.bit_generator.state
     for user in range(agent.n_users):
@@ -72,7 +72,7 @@ def replay_equals_live(policy: Policy) -> None:
 
 
 def snapshot_resumes_exactly(policy: Policy) -> None:
-    """An agent read back from disk goes on as the one that was saved."""
+    """An agent loaded from disk continues exactly as the one that was saved."""
     agent = experienced(policy)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "agent.npz"
@@ -133,7 +133,7 @@ def serves_a_stranger(policy: Policy) -> None:
 
 
 def compiles_once(policy: Policy) -> None:
-    """Other sizes, worlds and parameters run the machine code that is there."""
+    """Other sizes, worlds and parameters use the same machine code."""
     simulate(policy, WORLD, horizon=10, seed=0)
     entry = program(live, type(beginner(policy).state))
     compiled = len(getattr(entry, "signatures", []))

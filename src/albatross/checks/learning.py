@@ -20,7 +20,7 @@ EXTREME_STEPS = 400
 
 
 def beats_random(policy: Policy) -> None:
-    """Where the answer is obvious, it is found: less than half of the regret of showing anything."""
+    """On a world with an obvious answer, it has less than half of the regret of random choices."""
     if policy.learns == "nothing":
         return
     regret, chance = _regrets(policy, Checkerboard() if policy.learns == "users" else Favourite())
@@ -43,7 +43,7 @@ def _advice(policy: Policy) -> str:
 
 
 def survives_any_rewards(policy: Policy) -> None:
-    """Constant, zero, tiny and huge rewards, a mixture of them, and scales up to a thousand millions leave scores that can be compared."""
+    """After constant, zero, tiny, huge and mixed rewards, and scales up to 10⁹, scores are still comparable numbers."""
     random = stream(0, "check")
     for extreme in EXTREMES:
         _survives(policy, np.full(100, extreme), f"rewards of {extreme:g}")

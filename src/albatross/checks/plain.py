@@ -1,4 +1,4 @@
-"""What can be asked of a policy in plain Python, of which only the choices can be seen."""
+"""What can be checked of a policy in plain Python, whose state is not visible."""
 
 import json
 import random
@@ -18,7 +18,7 @@ STEPS = 60
 
 
 def chooses_only_candidates(policy: Plain) -> None:
-    """Whatever is offered, the choice is part of it."""
+    """The choice is always one of the candidates."""
     for world in OFFERS:
         try:
             simulate(policy, world, STEPS, seed=0)
@@ -33,7 +33,7 @@ def same_seed_same_life(policy: Plain) -> None:
 
 
 def nothing_global_is_random(policy: Plain) -> None:
-    """Random numbers come from the generator that is given, not from what all the process shares."""
+    """Random numbers come from the generator that is given, not from a global one."""
     before = random.getstate(), repr(np.random.get_state())  # noqa: NPY002
     simulate(policy, WORLD, STEPS, seed=0)
     assert random.getstate() == before[0], "drew from the module random"

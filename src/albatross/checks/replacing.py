@@ -1,4 +1,4 @@
-"""What holds for a policy that can take a rating back and learn another in its place. A policy that cannot passes."""
+"""What holds for a policy that can replace a rating by another. A policy that cannot passes."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -45,7 +45,7 @@ def _statistics(policy: Policy, state: Any) -> Iterator[tuple[str, NDArray[Any]]
 
 
 def replaces_as_if_only_the_last_had_come(policy: Policy) -> None:
-    """After a rating is replaced, pairs, counts and sums are those of a life in which only the last one came."""
+    """After a rating is replaced, pairs, counts and sums are those of a history with the new rating only."""
     last = stream(5, "check").integers(1, 6, STEPS).astype(np.float64)
     first = last.copy()
     first[list(REPLACED)] = 6.0 - first[list(REPLACED)] + 0.5
@@ -63,7 +63,7 @@ def replaces_as_if_only_the_last_had_come(policy: Policy) -> None:
 
 
 def replaces_for_the_next_decision(policy: Policy) -> None:
-    """The better the rating that takes the place of another, the more is expected of the item, at once."""
+    """A better replacement raises the mean of the item, at once."""
     rewards = np.full(STEPS, 3.0)
     rewards[::2] = 2.0
     means = []

@@ -68,7 +68,7 @@ def beginner(policy: Policy, n_users: int = WORLD.n_users, n_items: int = WORLD.
 
 
 def experienced(policy: Policy) -> Agent:
-    """An agent that has shown and learned some, always among a few random candidates."""
+    """An agent that has learned from some steps, each with a few random candidates."""
     agent = beginner(policy)
     random = stream(0, "check")
     for _ in range(STEPS):

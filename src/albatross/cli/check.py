@@ -1,4 +1,4 @@
-"""`albatross check`: the contract, held against one policy."""
+"""`albatross check`: the contract, checked for one policy."""
 
 from typing import Annotated
 
@@ -11,7 +11,7 @@ from albatross.core.errors import InvalidInput
 
 
 def check(policy: str, *, setting: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None) -> None:
-    """Hold a policy against every check: what the rest of albatross takes for granted of it. The exit code is 2 where one fails.
+    """Run every check of the contract on a policy. The exit code is 2 if one fails.
 
     Example: albatross check thompson.py:Thompson --set rank=3
 

@@ -1,4 +1,4 @@
-"""What `albatross run` and `albatross watch` share: from which words a comparison is made, and where it ends up."""
+"""What `albatross run` and `albatross watch` share: their arguments and where results go."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ DEFAULT_POLICIES = (policies.DEFAULT, "alb", "random")
 
 
 class Ends:
-    """Where the numbers and the figure go. What could not be written is refused before anybody waits for it."""
+    """Where the numbers and the figure go. A file that cannot be written is refused before anything runs."""
 
     def __init__(self, json: Path | None, figure: Path | None) -> None:
         self.json, self.figure = json, figure
@@ -58,7 +58,7 @@ def find_environment(dataset: str, protocol: str | None, world: Sequence[str], c
 
 
 def _check_target(option: str, file: Path | None) -> None:
-    """Refuse a file that could not be written before anybody waits for what would be in it."""
+    """Refuse a file that cannot be written, before anything runs."""
     if file is None or (option == "--json" and file == STANDARD_OUTPUT):
         return
     if file.is_dir():

@@ -9,12 +9,12 @@ from rich.table import Table
 
 from albatross import datasets
 
-data = App(name="data", help="The rating data sets: what there is, fetch them, where they are.", help_format="plaintext")
+data = App(name="data", help="The rating data sets: list, fetch, path.", help_format="plaintext")
 
 
 @data.command(name="list")
 def show() -> None:
-    """Every data set with its size, as far as it is here. Nothing is downloaded."""
+    """List every data set, with its size if it is on this machine. Nothing is downloaded."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     table.add_column("data set")
     for heading in ("users", "items", "ratings", "density", "scale"):
@@ -38,14 +38,14 @@ def show() -> None:
 
 @data.command
 def fetch(name: str, *, accept: bool = False) -> None:
-    """Download a data set, unless it is here already, and check it.
+    """Download a data set, unless it is already on this machine, and check it.
 
     Parameters
     ----------
     name
         Name of a data set; see: albatross data list.
     accept
-        Agree to the terms of use, which are shown, without being asked.
+        Accept the terms of use without a question. They are still printed.
     """
     for path in datasets.create(name).fetch(accept or None, _tell):
         print(path)
@@ -53,7 +53,7 @@ def fetch(name: str, *, accept: bool = False) -> None:
 
 @data.command
 def path(name: str) -> None:
-    """Where the archives of a data set are; nothing is downloaded.
+    """Print where the archives of a data set are. Nothing is downloaded.
 
     Parameters
     ----------

@@ -1,5 +1,8 @@
 """`albatross demo`: a minute for a newcomer."""
 
+import os
+import shutil
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,34 +25,37 @@ HORIZON = 25_000
 N_SEEDS = 10
 
 BEFORE = f"""\
-A world nobody has rated yet: {WORLD.n_users} users, {WORLD.n_items} items, and nothing known of either.
+A synthetic world without ratings: {WORLD.n_users} users, {WORLD.n_items} items.
 {HORIZON:,} times a user arrives, is shown one item and rates it.
-There are four ways to choose the item:
+Four policies choose the item:
 
-  mean-field         learns tastes and items, and what it is worth to try one
+  mean-field         our default: learns users, items and when to explore
   alb                the paper's algorithm, with the paper's parameters
-  popularity-memory  what people like, and what this user liked before
-  random             anything: what not learning costs
+  popularity-memory  the most popular item, or what this user liked before
+  random             a random item: it learns nothing
 
-Regret is how much more the best item would have pleased, summed over the steps.
-{N_SEEDS} such worlds, one per seed; the same arrivals and noise for every policy.
+Regret is the mean reward of the best item minus the reward of the item shown,
+summed over the steps. Less is better. There are {N_SEEDS} worlds, one per seed;
+every policy meets the same arrivals and the same noise.
 """
 
 REAL_BEFORE = """
-The same on MovieLens 100K. A user is offered the films they rated.
+The same on MovieLens 100K. A user is offered the movies they rated.
 """
 
 NEXT = """
-Next:
-  albatross watch --dataset gaussian             the same on a page, live
-  albatross serve shop.albatross --scale 1..5    a recommender of your own
-  albatross run --dataset ratings.csv            policies on your own ratings
-  albatross reproduce                            the paper's claims, checked\
+Next steps:
+  Compare policies on your own ratings (columns user, item, rating):
+    {albatross} run --dataset ratings.csv
+  Start a recommender service:
+    {albatross} serve shop.albatross --scale 1..5
+  Check the claims of the paper:
+    {albatross} reproduce\
 """
 
 
 def demo() -> None:
-    """Show on a world nobody has rated yet, and on MovieLens where it is present, how policies learn."""
+    """Compare four policies on a world without ratings, and on MovieLens 100K if it is on this machine."""
     print(BEFORE, flush=True)
     began = time.monotonic()
     _compare(_contenders({"ridge": 0.01, "noise": 0.5}), WORLD.name, WORLD, "regret")
@@ -57,16 +63,21 @@ def demo() -> None:
     try:
         movies = environments.from_text(REAL, {})
     except InvalidInput:
-        print(f"\nMovieLens 100K is left out: it is not here. Get it with\n  albatross data fetch {REAL}", flush=True)
+        print(f"\nMovieLens 100K is left out: it is not on this machine. Download it with\n  albatross data fetch {REAL}", flush=True)
     else:
         print(REAL_BEFORE, flush=True)
         _compare(_contenders({"ridge": 1.0, "noise": 0.4}), REAL, movies, REAL)
     print(f"\nFirst figure after {first - began:.0f} s, all after {time.monotonic() - began:.0f} s.")
-    print(NEXT)
+    print(NEXT.format(albatross=_command()))
+
+
+def _command() -> str:
+    """What to type: the name of the command, or its place where the shell does not find it by name."""
+    return "albatross" if shutil.which("albatross") else os.path.relpath(Path(sys.executable).with_name("albatross"))
 
 
 def _contenders(tuned: dict[str, float]) -> list[Policy]:
-    """ALB with the parameters its authors tuned for the data; the others as they come."""
+    """ALB with the parameters its authors tuned for the data; the others with their defaults."""
     return [policies.create("mean-field"), policies.create("alb", tuned), policies.create("popularity-memory"), policies.create("random")]
 
 

@@ -1,4 +1,4 @@
-"""Numbers of studies handed to figures: the two do not know each other.
+"""Passes the numbers of studies to figures, which do not import each other.
 
 Matplotlib is heavy, so what draws is imported when something is drawn.
 """
@@ -42,7 +42,7 @@ def save_charts(charts: Sequence[Chart], file: Path) -> None:
 
 
 def save_tradeoffs(tradeoffs: Sequence[Tradeoff], parameter: str, file: Path) -> None:
-    """What a parameter buys and costs, each data set a column."""
+    """Regret and time by the value of a parameter, each data set a column."""
     from albatross.figures.tradeoff import Band, Column, draw_tradeoff
 
     columns = [Column(each.title, each.values, Band(*each.regret), Band(*each.seconds)) for each in tradeoffs]

@@ -1,4 +1,4 @@
-"""`albatross list`: what there is."""
+"""`albatross list`: policies and data sets."""
 
 import dataclasses
 import sys
@@ -31,11 +31,11 @@ def show(
     Parameters
     ----------
     names
-        Print these only; also file.py:Class and module:Class.
+        Print only these; file.py:Class and module:Class are accepted.
     short
-        A line each, without parameters.
+        One line each, without parameters.
     json
-        For programs: one JSON object, by name.
+        Print one JSON object, by name, for programs.
     """
     installed, troubles = policies.offered()
     sections: dict[str, dict[str, tuple[type[Recipe], ...]]] = {
@@ -81,7 +81,7 @@ def _told(policy: type[Policy]) -> str:
 
 
 def as_json(chosen: dict[str, tuple[type[Recipe], ...]]) -> str:
-    """What there is, for programs."""
+    """Policies and data sets as plain values."""
     return dumps({name: _described(parts) for name, parts in chosen.items()}, ensure_ascii=False, indent=1)
 
 

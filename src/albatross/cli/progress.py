@@ -1,4 +1,4 @@
-"""A bar for people who wait."""
+"""Progress bars."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def progress_bar(total: int, unit: str = "steps") -> Iterator[Callable[[int], None] | None]:
-    """Something to call with the number of steps done, where somebody watches."""
+    """A function to call with the number of steps done; it draws a bar if standard error is a terminal."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -25,14 +25,14 @@ def reproduce(
     engine: str = "local",
     jobs: int | None = None,
 ) -> None:
-    """Do what the paper's evaluation does: its data sets, policies, figures and tables, and a verdict on each of its claims.
+    """Run the paper's evaluation: its data sets, policies, figures and tables, with a verdict on each of its claims.
 
-    Interrupt it as you like: the next call goes on from there.
+    It can be interrupted: the next call continues from there.
 
     Parameters
     ----------
     full
-        Tune every policy on every data set first, over the paper's grids. Quick, which is the default, takes parameters as found.
+        Tune every policy on every data set first, over the paper's grids. Without it, the parameters found by a full run are used.
     folder
         Where the report, its figures and all results go.
     synthetic
@@ -60,7 +60,7 @@ def reproduce(
 
 
 def _print_verdicts(verdicts: list[Verdict]) -> None:
-    """Claim by claim; under each, where it was looked at, the word, and the numbers behind it."""
+    """Claim by claim; under each the data set, the verdict, and the numbers behind it."""
     width = max(len(verdict.where) for verdict in verdicts)
     claim = ""
     for verdict in verdicts:

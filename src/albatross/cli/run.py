@@ -31,7 +31,7 @@ def run(
     json: Annotated[Path | None, Parameter(allow_leading_hyphen=True)] = None,
     figure: Path | None = None,
 ) -> None:
-    """Run policies side by side: at the same seed every policy meets the same arrivals and the same noise.
+    """Run policies side by side on one data set. At the same seed every policy meets the same arrivals and the same noise.
 
     Example: albatross run --policy mean-field --policy alb --set ridge=0.01 --set noise=0.5 --dataset gaussian
 
@@ -45,8 +45,8 @@ def run(
     dataset
         Name of a data set, or a .csv, .tsv or .parquet file with the columns user, item and rating.
     protocol
-        How the data set is lived through: repeats (a user may be shown an item again), no-repeats, clicks (a rating is 1 if it is
-        good, else 0) or clicks-no-repeats.
+        What may be shown again and what a reward is: repeats (a user may be shown an item again), no-repeats, clicks (the reward is 1
+        for a good rating, else 0) or clicks-no-repeats.
     world
         Parameter of the data set, as key=value; may be given several times.
     user_column
@@ -62,11 +62,11 @@ def run(
     first_seed
         Begin with this seed instead of 0.
     shards
-        Let users live on so many shards, each an agent of its own; the shards of a run are in several processes.
+        Split the users over this many shards, each with its own agent, in several processes.
     exchange
-        How many users come between two exchanges of the shards at most, later on; if not given, one per four items.
+        The largest number of arrivals between two exchanges of the shards; if not given, one per four items.
     jobs
-        Processes to use; if not given, one per core, or one where there is one seed and one shard.
+        Processes to use; if not given, one per core (one for a single seed and shard).
     json
         Write parameters and curves to this file; with -, to standard output in place of the table.
     figure

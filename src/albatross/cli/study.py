@@ -1,4 +1,4 @@
-"""`albatross study`: many trials from one file, interrupted and resumed at will."""
+"""`albatross study`: many trials from one file; they can be interrupted and resumed."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,7 +34,7 @@ study = App(
 
 @study.command
 def run(file: Path, *, folder: Path | None = None, engine: str = "local", jobs: int | None = None) -> None:
-    """Run the trials of a study that are not finished yet. Interrupt it as you like: the next call goes on from there.
+    """Run the trials of a study that are not finished yet. It can be interrupted: the next call continues from there.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def run(file: Path, *, folder: Path | None = None, engine: str = "local", jobs: 
 
 @study.command
 def show(file: Path, *, folder: Path | None = None) -> None:
-    """The finished part of a study as a table.
+    """Print the finished part of a study as a table.
 
     Parameters
     ----------
@@ -72,14 +72,14 @@ def show(file: Path, *, folder: Path | None = None) -> None:
 
 @study.command
 def compare(file: Path, policy: str, *, at: Annotated[list[int] | None, Parameter(negative=())] = None, folder: Path | None = None) -> None:
-    """One policy of a study against whoever else does best on each data set, paired by seed.
+    """Compare one policy of a study with the best of the others on each data set, paired by seed.
 
     Parameters
     ----------
     file
         The study, a TOML file.
     policy
-        Its name; where the study varies its parameters, with these, as `albatross study show` has it.
+        Its name; if the study varies its parameters, with these, as `albatross study show` prints it.
     at
         The steps at which regret is compared; if not given, the horizon.
     folder
@@ -118,7 +118,7 @@ def figure(file: Path, target: Path, *, along: str | None = None, folder: Path |
     target
         The file to write.
     along
-        Draw instead what this parameter buys and costs: regret and time for each of its values.
+        Draw instead regret and time for each value of this parameter.
     folder
         Where the results are kept; if not given, out/ and the name of the file.
     """
@@ -133,7 +133,7 @@ def figure(file: Path, target: Path, *, along: str | None = None, folder: Path |
 
 @study.command
 def report(file: Path, target: Path, *, folder: Path | None = None) -> None:
-    """Write the finished part of a study to one .html file: curves to choose from, and its tables. It needs no network.
+    """Write the finished part of a study to one .html file with interactive curves and tables. It needs no network.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def rank(
     markdown: Path | None = None,
     folder: Path = Path("out"),
 ) -> None:
-    """The policies of some studies in the order of their regret, data set by data set, and their mean rank over all of these.
+    """Rank the policies of some studies by regret, per data set and by mean rank over all data sets.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def rank(
     markdown
         Write the tables to this file instead of the terminal.
     folder
-        Where the folders with the results are, each called like its study.
+        The folder that holds the result folders, each named like its study.
     """
     journals = [Journal(folder / file.stem) for file in files]
     studies = [_settled(file, journal) for file, journal in zip(files, journals, strict=True)]
@@ -192,7 +192,7 @@ def rank(
 
 @study.command
 def growth(*files: Path, figure: Path | None = None, folder: Path = Path("out")) -> None:
-    """How the regret of each policy grows: with time where a study has one world, else with the size in which its worlds differ.
+    """Fit how the regret of each policy grows: with time if a study has one world, else with the size in which its worlds differ.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ def growth(*files: Path, figure: Path | None = None, folder: Path = Path("out"))
     figure
         Draw regret by size to this .png, .svg or .pdf file, a panel per study.
     folder
-        Where the folders with the results are, each called like its study.
+        The folder that holds the result folders, each named like its study.
     """
     if figure is not None:
         check_format(figure, "--figure")
@@ -218,7 +218,7 @@ def _journal(file: Path, folder: Path | None) -> Journal:
 
 
 def _settled(file: Path, journal: Journal) -> Study:
-    """The study, with what is tuned so far in its place; what is not is left out, and said so."""
+    """The study with the parameters tuned so far. What is not tuned yet is left out, with a message."""
     study = settle(read_study(file), journal)
     if study.choices:
         TERMINAL.warn(f"{len(study.choices)} policies are not tuned yet and left out; `albatross study run` goes on from there.")

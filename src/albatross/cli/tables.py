@@ -13,7 +13,7 @@ from albatross.studies.report.study import Summary
 
 
 def print_comparison(comparison: Comparison) -> None:
-    """A line per policy; close together, so that it fits beside long names of policies."""
+    """A line per policy, in narrow columns, so that long policy names fit."""
     table = _table(headings(comparison), folded=0, padding=(0, 1, 0, 0))
     for number, (told, rows) in enumerate(comparison_blocks(comparison).items()):
         if number > 0:
@@ -25,7 +25,7 @@ def print_comparison(comparison: Comparison) -> None:
 
 
 def print_summary(summary: Summary, folded: int = 0, narrowest: int = 0) -> None:
-    """A block of lines per data set. The column of a number is folded where its words do not fit; the width is the terminal's or more."""
+    """A block of lines per data set. Headings of number columns are wrapped; the width is that of the terminal or more."""
     table = _table(summary.headings, folded % len(summary.headings), padding=(0, 1))
     for title, rows in summary.blocks.items():
         table.add_row(title, style="bold")

@@ -1,4 +1,4 @@
-"""Who waits at a terminal: news on standard output, warnings and the bar on standard error."""
+"""Messages for a terminal: news on standard output, warnings and the progress bar on standard error."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""`albatross watch`: policies side by side on the page, while they run."""
+"""`albatross watch`: policies side by side on a web page, while they run."""
 
 import sys
 import threading
@@ -40,9 +40,9 @@ def watch(
     browser: bool = True,
     stay: bool = True,
 ) -> None:
-    """Run policies side by side and watch them: curves grow on a page of this machine, where one can also slow them down.
+    """Run policies side by side and watch their curves grow on a web page of this machine. The speed can be changed there.
 
-    The numbers in the end are those of albatross run with the same arguments.
+    The final numbers are those of albatross run with the same arguments.
 
     Example: albatross watch --policy mean-field --policy alb --dataset gaussian
 
@@ -56,8 +56,8 @@ def watch(
     dataset
         Name of a data set, or a .csv, .tsv or .parquet file with the columns user, item and rating.
     protocol
-        How the data set is lived through: repeats (a user may be shown an item again), no-repeats, clicks (a rating is 1 if it is
-        good, else 0) or clicks-no-repeats.
+        What may be shown again and what a reward is: repeats (a user may be shown an item again), no-repeats, clicks (the reward is 1
+        for a good rating, else 0) or clicks-no-repeats.
     world
         Parameter of the data set, as key=value; may be given several times.
     user_column
@@ -77,13 +77,13 @@ def watch(
     figure
         Draw cumulative regret to this .png, .svg or .pdf file in the end.
     speed
-        Steps a second to begin with; 0: wait for the page; inf: as many as there can be.
+        Steps a second at the start; 0: wait for the page; inf: no limit.
     port
         Port of the page; 0 for any that is free.
     browser
-        Open the page in a browser, where there is one.
+        Open the page in a browser, if there is one.
     stay
-        Leave the page open in the end, until the interrupt key.
+        Keep the page open at the end, until you press Ctrl-C.
     """
     if not 0 <= port <= 65535:
         raise InvalidInput(f"--port is {port}; accepted: 0 to 65535")
@@ -110,7 +110,7 @@ def watch(
 
 
 def _wait_for_interrupt() -> None:
-    """The key is how a page is left, and no failure."""
+    """Ctrl-C ends the command normally."""
     try:
         threading.Event().wait()
     except KeyboardInterrupt:

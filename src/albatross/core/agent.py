@@ -39,7 +39,7 @@ class Choice(NamedTuple):
 
 
 class Mind(NamedTuple):
-    """What an agent thinks with; it stays the same from call to call, but for what is in its arrays."""
+    """What an agent decides with. The object stays the same from call to call; only the contents of its arrays change."""
 
     state: Any
     settings: Any
@@ -113,7 +113,7 @@ class Agent:
         return self._choice(position, offered, propensity)
 
     def recommend(self, user: int, n: int, candidates: Sequence[int] | NDArray[Any] | None = None) -> list[Choice]:
-        """The n items with the best scores, best first; of equals, the first candidates. A ranking is not drawn: it has no propensity."""
+        """The n items with the best scores, best first; ties go to the first candidates. A ranking is not random: it has no propensity."""
         offered = ALL_ITEMS if candidates is None else self._candidates(candidates)
         n_candidates = offered.size or self.n_items
         check_whole("n", n, 1)
@@ -139,7 +139,7 @@ class Agent:
         self._learn(np.array([user]), np.array([item]), self._rewards([reward]))
 
     def replay(self, users: ArrayLike, items: ArrayLike, rewards: ArrayLike) -> None:
-        """Learn from many ratings in their order, as if each had come by itself."""
+        """Learn from many ratings in their order: the same as one `update` for each."""
         user_numbers = self._within_all("user", users, self.n_users)
         item_numbers = self._within_all("item", items, self.n_items)
         values = self._rewards(rewards)
@@ -162,7 +162,7 @@ class Agent:
     def replace(self, user: int, item: int, before: float, after: float) -> None:
         """Take back one rating that this user gave this item, and learn another in its place.
 
-        Counts and sums of ratings are then as if only the other had come; what was decided and fitted in between stays.
+        Counts and sums of ratings are then as if only the new one had been given. What was chosen and fitted in between stays.
 
         >>> from albatross.policies.item_mean import ItemMean
         >>> agent = Agent(ItemMean(), n_users=1, n_items=1)
@@ -190,7 +190,7 @@ class Agent:
         self.state = state
 
     def apart(self) -> Self:
-        """An agent with the same beliefs that shares nothing with this one: what it learns, this one does not."""
+        """An independent copy: what it learns does not change this agent."""
         other = copy.copy(self)
         other.exploring, other.learning = copy.deepcopy((self.exploring, self.learning))
         other.state = copied(self.state)
@@ -207,7 +207,7 @@ class Agent:
         return identity(self.state)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one `.npz` file, in a way that leaves either the old file or the new one."""
+        """Write everything to one `.npz` file. After a crash there is either the old file or the new one."""
         manifest = {
             "policy": self.policy.policy_name(),
             "parameters": self.policy.parameters(),
@@ -306,7 +306,7 @@ def room_for_best(n: int) -> Items:
 
 
 def _repeats(numbers: Items, size: int) -> bool:
-    """Whether a number below `size` stands there twice; of many numbers, crossing off is quicker than sorting."""
+    """Whether a number below `size` occurs twice. For many numbers, marking is quicker than sorting."""
     if numbers.size * 64 < size:
         return np.unique(numbers).size < numbers.size
     present: NDArray[np.bool_] = np.zeros(size, np.bool_)

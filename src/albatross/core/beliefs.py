@@ -1,4 +1,4 @@
-"""What an agent believes, where its policy says so: about a user, about an item for a user, and with ratings that did not come."""
+"""What an agent believes, if its policy can say so: about a user, about an item for a user, and under supposed ratings."""
 
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ USUAL_LENGTH = 8
 
 
 class Widths(NamedTuple):
-    """How far the expected reward of an item may be off."""
+    """How uncertain the expected reward of an item is."""
 
     now: float
     after: float
@@ -50,7 +50,7 @@ class Parts(NamedTuple):
 
 
 def parts_of_mean(agent: Agent, user: int, item: int) -> Parts | None:
-    """What the user's own ratings add to the expected reward of an item; none where the policy does not say.
+    """What the user's own ratings add to the expected reward of an item; None if the policy cannot say.
 
     >>> from albatross.policies.alb import ALB
     >>> agent = Agent(ALB(rank=2), n_users=3, n_items=4)
@@ -71,7 +71,7 @@ def parts_of_mean(agent: Agent, user: int, item: int) -> Parts | None:
 
 
 def belief_about(agent: Agent, user: int) -> Belief | None:
-    """Where the user's vector is believed to be; none where the policy does not say.
+    """The region that the user's vector is believed to be in; None if the policy cannot say.
 
     >>> from albatross.policies.alb import ALB
     >>> agent = Agent(ALB(rank=2), n_users=3, n_items=4)
@@ -90,7 +90,7 @@ def belief_about(agent: Agent, user: int) -> Belief | None:
 
 
 def widths_of(agent: Agent, user: int, item: int) -> Widths | None:
-    """How far the expected reward of an item may be off for this user; none where the policy does not say.
+    """How uncertain the expected reward of an item is for this user, now and after one more rating; None if the policy cannot say.
 
     >>> from albatross.policies.alb import ALB
     >>> agent = Agent(ALB(rank=2), n_users=3, n_items=4)

@@ -53,7 +53,7 @@ class World(NamedTuple):
 
 
 class OtherRatings(NamedTuple):
-    """Ratings of other users, from before the first arrival. Their numbers say nothing about the users who arrive."""
+    """Ratings of other users, from before the first arrival. Their user numbers are not those of the users who arrive."""
 
     users: NDArray[np.int32]
     items: NDArray[np.int32]
@@ -61,7 +61,7 @@ class OtherRatings(NamedTuple):
 
 
 class Truth(NamedTuple):
-    """What a policy is told beforehand: what it needs, and nothing else."""
+    """What a policy is told beforehand: only what it declares in `needs`."""
 
     means: NDArray[np.float64] = np.empty((0, 0))
     """Mean reward of every pair; minus infinity where it is not known. Empty for who is not told."""
@@ -86,10 +86,10 @@ class Environment(Protocol):
 
 @runtime_checkable
 class Telling(Protocol):
-    """An environment that has ratings of others to tell."""
+    """An environment that has ratings of other users for policies that need them."""
 
     def ratings_of_others(self, seed: int) -> OtherRatings | None:
-        """Ratings that are no user's reward; none if it keeps none apart."""
+        """Ratings that are never a reward; None if no ratings are held back."""
 
 
 @runtime_checkable

@@ -1,4 +1,4 @@
-"""Errors that are the caller's to mend."""
+"""Errors that the caller can correct."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches

@@ -1,9 +1,9 @@
-"""One shard of several: what it tells the others, and what it takes in from them.
+"""One shard of several: what it sends to the others, and what it receives from them.
 
-Users live on one shard each. What is known of items is sums over users, so the sums of a shard are its *own part* and what it has heard of
-the others. Every so often each shard says what its own users have added (`take`). These payloads, in the order of the shards, are a
-*version*, and every shard folds it (`fold`). `take` changes nothing, and `fold` depends on the state and on the version alone: a shard that
-has its own ratings, the versions and their places among the ratings can be replayed by itself, bit for bit.
+Users live on one shard each. Knowledge of items consists of sums over users, so the sums of a shard are its *own part* plus the parts that
+the others have sent. At intervals each shard sends what its own users have added (`take`). These payloads, in the order of the shards,
+are a *version*, and every shard folds it (`fold`). `take` changes nothing, and `fold` depends on the state and on the version alone: a
+shard that has its own ratings, the versions and their places among the ratings can be replayed by itself, bit for bit.
 """
 
 import io
@@ -41,7 +41,7 @@ GROWTH = 64
 
 
 def exchange_interval(ratings: int, most: int) -> int:
-    """After how many more ratings of all shards together to exchange, where there were so many; never after more than `most`.
+    """The number of further ratings, all shards together, until the next exchange; at most `most`.
 
     >>> exchange_interval(0, 50), exchange_interval(640, 50), exchange_interval(25_000, 50)
     (1, 10, 50)
@@ -150,7 +150,7 @@ class Exchange:
             divide(agent.state)
 
     def take(self) -> Payload:
-        """What own users have added since this shard was last heard of. Changes nothing: taken twice, it is the same."""
+        """What own users have added since the last folded version. Changes nothing: taken twice, it is the same."""
         if not self._several:
             return Payload(np.empty(0, np.int32), np.empty(0, np.uint64), np.empty(0), ())
         self._grow()

@@ -1,4 +1,4 @@
-"""How much memory a policy will take, said before any of it is taken."""
+"""How much memory a policy will take, estimated before any of it is allocated."""
 
 import functools
 import os
@@ -35,7 +35,7 @@ CONTROL_GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 def footprint(policy: Policy, n_users: int, n_items: int, n_ratings: int = 0) -> int:
     """The bytes an agent takes at most, once it has seen so many ratings.
 
-    A state is arrays whose lengths are products of these numbers, so a few small ones tell how large a large one is.
+    A state consists of arrays whose lengths are products of these numbers, so a few small states tell the size of a large one.
 
     >>> from albatross.policies.alb import ALB
     >>> footprint(ALB(rank=5), n_users=1_000_000, n_items=100_000, n_ratings=10_000_000) // 10**6
@@ -80,7 +80,7 @@ def memory_limit() -> int:
 
 
 def show_bytes(n_bytes: int) -> str:
-    """A size as people say it.
+    """A size with its unit.
 
     >>> show_bytes(3_200_000_000), show_bytes(950)
     ('3.2 GB', '950 bytes')
@@ -92,7 +92,7 @@ def show_bytes(n_bytes: int) -> str:
 
 
 class _Rates(NamedTuple):
-    """Bytes a policy takes in any case, per user, per item, per pair of the two, per two users, and per rated pair."""
+    """Bytes of a policy: fixed, per user, per item, per user and item, per two users, and per rated pair."""
 
     constant: int
     per_user: int

@@ -1,4 +1,4 @@
-"""Code that is not part of this package: modules loaded from files, from other packages, or from what another process sent.
+"""Policies that are not part of this package: loaded from a file, from another package, or from sources that another process sent.
 
 A module is known by the digest of its sources. The same file is loaded once; an edited one is another module.
 """

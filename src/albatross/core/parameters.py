@@ -38,7 +38,7 @@ _HOLDS = {
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
-    """A frozen dataclass that checks its fields: whatever exists is valid."""
+    """A frozen dataclass that checks its fields: every instance is valid."""
 
     def __post_init__(self) -> None:
         hints = get_type_hints(type(self))

@@ -33,7 +33,7 @@ FROM_THE_WORLD = (Need.RATINGS, Need.TRUTH)
 
 
 class Division(NamedTuple):
-    """What becomes of the arrays of a state where users live on several shards: each array, by its dotted name, stands in one of these."""
+    """How the arrays of a state divide where users live on several shards: each array, by its dotted name, is in one of these groups."""
 
     own: tuple[str, ...] = ()
     """Rows of users, and what never changes or counts for this shard alone: they stay."""
@@ -81,11 +81,11 @@ class Policy(Recipe, ABC):
         """
 
     def scratch(self, n_users: int, n_items: int) -> tuple[Any, ...]:
-        """Working arrays as a NamedTuple. Not learned, not saved: any content must serve."""
+        """Working arrays as a NamedTuple. Not learned and not saved: their initial contents must not matter."""
         return Nothing()
 
     def asks(self) -> tuple[Need, ...]:
-        """What it needs of the world it lives in: whoever asks for nothing can serve."""
+        """What it needs to be told of the world. A policy that needs nothing can be served."""
         return tuple(need for need in self.needs if need in FROM_THE_WORLD)
 
     @classmethod
@@ -94,7 +94,7 @@ class Policy(Recipe, ABC):
         return cls.__module__.rpartition(".")[2].replace("_", "-") if is_ours(cls) else name_of(cls)
 
     def __reduce__(self) -> Any:
-        """What is sent to another process; of a policy from outside also its sources: it may not have them there."""
+        """What is sent to another process; for a policy from outside also its sources, which the other process may not have."""
         return _received, (type(self) if is_ours(type(self)) else pack(type(self)), self.parameters())
 
     @classmethod

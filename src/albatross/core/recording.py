@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Recording:
-    """Per-step arrays of one policy's life in one world."""
+    """Per-step arrays of one trial."""
 
     policy: Policy
     environment: str

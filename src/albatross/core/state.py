@@ -40,7 +40,7 @@ def check_parts(owner: str, part: str, value: Any, numbers: bool = False) -> Non
 
 
 def flatten(state: tuple[Any, ...], prefix: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
-    """Every array of a state with its dotted name; tables of pairs user by user, whatever the order in which they came to stand."""
+    """Every array of a state with its dotted name; tables of pairs in a fixed order, user by user."""
     if isinstance(state, Pairs):
         state = _in_order(state)
     for name, value in zip(state._fields, state, strict=True):  # type: ignore[attr-defined]
@@ -66,7 +66,7 @@ def copied(state: State) -> State:
 
 
 def reserve(state: State, n_more: int) -> State:
-    """The state with room for at least `n_more` further pairs. Grows by two fifths at least, so that the copying stays cheap."""
+    """The state with room for at least `n_more` further pairs. Grows by at least two fifths, so that copying stays cheap."""
 
     def widen(pairs: Pairs) -> Pairs:
         size, needed = pairs.items.size, places(int(pairs.used[0]) + n_more)
@@ -76,7 +76,7 @@ def reserve(state: State, n_more: int) -> State:
 
 
 def copied_into(larger: State, state: tuple[Any, ...]) -> State:
-    """What `state` believes, written into the corner of a larger state of the same kind."""
+    """The contents of `state`, copied into the first rows of a larger state of the same type."""
     if isinstance(larger, Pairs) and isinstance(state, Pairs):
         larger = _with_room(larger, state.items.size)  # type: ignore[assignment]
     for name, target, source in zip(larger._fields, larger, state, strict=True):  # type: ignore[attr-defined]
@@ -116,7 +116,7 @@ def _with_room(pairs: Pairs, room: int) -> Pairs:
 
 
 def _in_order(pairs: Pairs) -> Pairs:
-    """The same chains, user by user and without free places: wherever entries stand, this is the same."""
+    """The same chains, user by user and without free places: independent of where entries are stored."""
     ranks = list(_ranks(pairs))
     lengths = np.zeros(pairs.first.size, np.int64)
     for users, _ in ranks:

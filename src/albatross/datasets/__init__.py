@@ -110,7 +110,7 @@ def create(name: str, parameters: dict[str, Any] | None = None) -> DataSet:
 
 
 def listing() -> Iterator[Entry]:
-    """Every data set as its defaults have it, one by one: those that are here are read, none is downloaded."""
+    """Every data set with its default parameters: those on this machine are read, none is downloaded."""
     for name in names():
         dataset = create(name)
         found = [(needed.name, archive.find(needed)) for needed in dataset.needed()]

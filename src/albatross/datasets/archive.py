@@ -1,4 +1,4 @@
-"""The official archives: where they are, how they get here, and whether they are what they should be.
+"""The official archives: where they are, how they are downloaded, and how they are checked.
 
 A file that the user put into a folder is used even where its checksum differs from the official one: copies are often packed
 anew. What cannot be read without error is refused, wherever it came from.
@@ -46,7 +46,7 @@ class Archive:
     checksum: str | None
     """Of the official file, as `md5:…` or `sha256:…`; None where nobody published one."""
     terms: str
-    """What whoever downloads it agrees to."""
+    """The terms that a download agrees to."""
 
     @property
     def name(self) -> str:

@@ -19,9 +19,9 @@ class BookCrossing(DataSet):
     """433,671 ratings of books, whole numbers from 1 to 10, collected 2004. Rows without an opinion (rating 0) are left out.
 
     The paper takes 2,000 users and 2,000 books with a density of 0.002 and does not say which. The default is the 2,000 books with the
-    most ratings (ties: the smaller ISBN) and 2,000 random users who rated at least 2 of these books: whoever rated only one leaves
-    nothing to choose. Density about 0.003; with `min_ratings=1`, 0.0015. Books are numbered by ISBN, so that a number says nothing about
-    how popular a book is.
+    most ratings (ties: the smaller ISBN) and 2,000 random users who rated at least 2 of these books: a user with one rating has
+    nothing to choose from. Density about 0.003; with `min_ratings=1`, 0.0015. Books are numbered by ISBN, so that a number says nothing
+    about how popular a book is.
     """
 
     n_users: int | None = parameter(2000, "how many users, at random; none: all", at_least=1)

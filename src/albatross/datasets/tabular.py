@@ -65,7 +65,7 @@ def read_rows(
 ) -> Iterator[tuple[int, list[str | None] | None]]:
     """User, item and rating of every row as text, good or bad, with the line it begins on (of Parquet, with its number).
 
-    None stands for a row that has not as many fields as the header.
+    None stands for a row with another number of fields than the header.
     """
     import duckdb
 

@@ -24,13 +24,13 @@ PROTOCOLS: dict[str, dict[str, bool]] = {
     "clicks": {"repeats": True, "clicks": True},
     "clicks-no-repeats": {"repeats": False, "clicks": True},
 }
-"""The ways in which a data set can be lived through, and the parameters each stands for."""
+"""The protocols: whether items are shown again and what a reward is, and the parameters that each stands for."""
 
 FILE = f"FILE ({', '.join(EXTENSIONS)})"
 
 
 def recipes() -> dict[str, tuple[type[Recipe], ...]]:
-    """What the parameters of each data set are fields of, by name; the last stands for any file."""
+    """The class whose fields are the parameters of each data set, by name; the last one is for any file."""
     logged = {name: (datasets.find(name), Protocol) for name in datasets.names()}
     return {**{name: (world,) for name, world in SYNTHETIC.items()}, **logged, FILE: (RatingsFile, Protocol)}
 
@@ -79,7 +79,7 @@ def from_file(
     rating_column: str = "rating",
     repeats: bool = True,
 ) -> Ratings:
-    """The ratings of a .csv, .tsv or .parquet file as a public: users may be shown what they rated, and say what they said.
+    """The ratings of a .csv, .tsv or .parquet file as an environment: candidates are the items that a user rated, rewards their ratings.
 
     Ids may be any text or numbers; other columns are ignored. `repeats`: whether a user may be shown an item again.
     """

@@ -1,4 +1,4 @@
-"""Worlds beyond the paper's: users who change, items that come and go, a crowd that is not even, late answers, stars, rare clicks."""
+"""Worlds beyond the paper's: drifting users, a changing catalogue, skewed arrivals, late ratings, stars, rare clicks."""
 
 import math
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from albatross.environments.world import NO_OFFSETS
 
 @dataclass(frozen=True)
 class Drift(Gaussian):
-    """The Gaussian world, in which a user's vector has moved a little whenever they come back."""
+    """The Gaussian world with drift: a user's vector moves a little between two visits."""
 
     step: float = parameter(0.1, "how far it moves, as a part of its length", above=0, below=1)
 
@@ -26,7 +26,7 @@ class Drift(Gaussian):
 
 @dataclass(frozen=True)
 class Turnover(Gaussian):
-    """The Gaussian world, in which everybody may be shown a window of the catalogue that moves on: items come, stay a while, and go."""
+    """The Gaussian world with a changing catalogue: the candidates are a window that moves on, so items come and go."""
 
     n_items: int = parameter(2000, "number of items (m)", at_least=1)
     candidates: int | None = parameter(200, "how many items can be shown at one time", at_least=1)
@@ -47,7 +47,7 @@ class Turnover(Gaussian):
 
 @dataclass(frozen=True)
 class Skewed(Gaussian):
-    """The Gaussian world with a large catalogue, and users of whom some come often and most seldom (Zipf's law)."""
+    """The Gaussian world with a large catalogue and skewed arrivals: few users come often, most come rarely (Zipf's law)."""
 
     n_items: int = parameter(5000, "number of items (m)", at_least=1)
     exponent: float = parameter(1.0, "the user in place r comes in proportion to r to minus this", at_least=0)
@@ -58,7 +58,7 @@ class Skewed(Gaussian):
 
 @dataclass(frozen=True)
 class Late(Gaussian):
-    """The Gaussian world, in which a rating is heard of after others have been given."""
+    """The Gaussian world with delay: a rating arrives after later ones have been given."""
 
     delay: int = parameter(500, "how many others", at_least=0)
 
@@ -68,7 +68,7 @@ class Late(Gaussian):
 
 @dataclass(frozen=True)
 class Stars(Synthetic):
-    """One to five stars: 3 + what the user adds to everything + ⟨user vector, item vector⟩, rounded up or down so that the mean is kept."""
+    """One to five stars: 3 + user offset + ⟨user vector, item vector⟩, rounded up or down at random so that the mean is kept."""
 
     bias: float = parameter(0.5, "standard deviation of what a user adds to everything", at_least=0)
     signal: float = parameter(1.0, "standard deviation of ⟨user vector, item vector⟩", above=0)
@@ -89,7 +89,7 @@ class Stars(Synthetic):
 
 @dataclass(frozen=True)
 class RareClicks(Synthetic):
-    """Few clicks: their chance is the logistic function of level + user's and item's offset + ⟨user vector, item vector⟩."""
+    """Rare clicks: their probability is the logistic function of level + user offset + item offset + ⟨user vector, item vector⟩."""
 
     n_users: int = parameter(1000, "number of users (n)", at_least=1)
     n_items: int = parameter(500, "number of items (m)", at_least=1)

@@ -1,4 +1,4 @@
-"""Logged ratings as a world: users may be shown what they rated, and say what they said."""
+"""Logged ratings as a world: a user's candidates are the items they rated, and the reward is that rating."""
 
 import hashlib
 import itertools
@@ -27,8 +27,8 @@ class Ratings:
 
     As `clicks` the reward is 1 where the rating is good and 0 where it is not.
 
-    Every seed has the same ratings; who arrives when differs. With a `split`, half of the users, or half of each user's ratings, are
-    kept apart, the same ones at every seed: no reward is among them, and they are what policies that need them are told.
+    Every seed has the same ratings and other arrivals. With a `split`, half of the users, or half of each user's ratings, are held back,
+    the same ones at every seed. They are never a reward; policies that need other users' ratings are told them.
 
     >>> from albatross.core.vocabulary import Vocabulary
     >>> people, films = Vocabulary(["ann", "bob"]), Vocabulary(["heat", "alien"])
@@ -64,7 +64,7 @@ class Ratings:
         self._digest = digest.hexdigest()
 
     def parameters(self) -> dict[str, Any]:
-        """What tells this world from others; the digest names the ratings themselves, whatever the file is called."""
+        """What identifies this world; the digest names the ratings themselves, independent of the name of the file."""
         sizes = {"n_users": self.n_users, "n_items": self.n_items, "n_ratings": self._items.size}
         told = {} if self._told is None else {"split": self.split, "n_told": self._told.ratings.size}
         return {**sizes, "repeats": self.repeats, "clicks": self.clicks, "shift": self.shift, "digest": self._digest, **told}
@@ -91,7 +91,7 @@ class Ratings:
         return str(item) if self._names is None else self._names[1][item]
 
     def __getstate__(self) -> dict[str, Any]:
-        """What another process is sent: no names, which may be more than all else, and which only people ask for."""
+        """What is sent to another process: without the names, which may be large and are not needed there."""
         return {**self.__dict__, "_names": None}
 
     def _keep_apart(self, apart: NDArray[np.bool_]) -> None:
@@ -142,7 +142,7 @@ class Protocol(Recipe):
 
 @dataclass(frozen=True)
 class RatingsFile(Recipe):
-    """Your own ratings, one per row: users may be shown what they rated, and say what they said."""
+    """Your own ratings, one per row: a user's candidates are the items they rated, and the reward is that rating."""
 
     user_column: str = parameter("user", "the column that names the user")
     item_column: str = parameter("item", "the column that names the item")

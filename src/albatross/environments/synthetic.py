@@ -1,4 +1,4 @@
-"""The three synthetic worlds of the paper: fresh factors per seed, and a way to react."""
+"""The three synthetic worlds of the paper: new vectors per seed, and a distribution of rewards."""
 
 import math
 from dataclasses import dataclass
@@ -100,7 +100,7 @@ class Synthetic(Recipe):
 
 @dataclass(frozen=True)
 class Gaussian(Synthetic):
-    """Normal user and item vectors, normal noise; as clicks, with the logistic function of the mean as their chance."""
+    """Normal user and item vectors, normal noise; as clicks, with the logistic function of the mean as their probability."""
 
     noise: float = parameter(0.5, "standard deviation of the noise (σ)", at_least=0)
     user_scale: float = parameter(1.0, "standard deviation of the true user vectors (σ₁)", above=0)
@@ -132,7 +132,7 @@ class Uniform(Synthetic):
 
 @dataclass(frozen=True)
 class Bernoulli(Synthetic):
-    """Users on the simplex, items in the unit cube; a rating is 1 with the mean as its probability, else 0."""
+    """Users on the simplex, items in the unit cube; the rating is 1 with probability equal to the mean, else 0."""
 
     reaction: ClassVar[int] = BERNOULLI
 

@@ -92,7 +92,7 @@ def expected_reward(world: World, user: int, position: int, item: int) -> float:
 
 @kernel
 def reaction(world: World, expected: float, draw: float) -> float:
-    """What the user says of an item with this mean, given one random draw."""
+    """The reward of an item with this mean, given one random draw."""
     if world.reaction == LOGGED:
         return expected
     if world.reaction == BERNOULLI or world.reaction == LOGISTIC:
@@ -163,7 +163,7 @@ def new_world(
     pace: int = 0,
     delay: int = 0,
 ) -> World:
-    """A world nobody has lived in yet. `offsets` has one number more than there are users, or none for the whole catalogue.
+    """A fresh world. `offsets` has one number more than there are users, or none for the whole catalogue.
 
     Where candidates are drawn `fresh` for every arrival, or are a window that has a `pace`, as many as there is room in `items`.
     """
@@ -194,7 +194,7 @@ def new_world(
 
 
 def arrivals(world: World, random: np.random.Generator, horizon: int) -> NDArray[np.int32]:
-    """Who comes: anybody, each with their chance, as long as there is something to show them."""
+    """Which users arrive: each with their own probability, as long as there is something to show them."""
     if world.repeats:
         return _anybody(world, random, horizon)
     servable = int(world.lengths.sum())
@@ -225,7 +225,7 @@ def _visit_numbers(users: NDArray[np.int32]) -> NDArray[np.int64]:
 
 
 def reaction_draws(world: World, random: np.random.Generator, n_draws: int) -> NDArray[np.float64]:
-    """The randomness of so many reactions: it depends on the step alone, so every policy meets the same moods."""
+    """The random draws of so many reactions. They depend on the step alone, so every policy meets the same noise."""
     return random.standard_normal(n_draws) if world.reaction == GAUSSIAN else random.random(n_draws)
 
 
@@ -249,7 +249,7 @@ def truth_of(world: World) -> Truth:
 
 
 def ratings_by(strangers: NDArray[np.float64], world: World, random: np.random.Generator) -> OtherRatings:
-    """What users with these vectors, who never arrive, said of half of the items, drawn for each of them."""
+    """Ratings by users with these vectors, who never arrive, of a random half of the items each."""
     n_others, n_items = min(len(strangers), MOST_OTHERS), world.item_factors.shape[0]
     n_each = min(-(-n_items // 2), MOST_TOLD)
     items = np.array([random.choice(n_items, n_each, replace=False) for _ in range(n_others)], np.int32)

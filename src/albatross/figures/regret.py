@@ -1,4 +1,4 @@
-"""Cumulative regret over time: each seed thin, their mean thick, and a band for how sure of it one may be."""
+"""Cumulative regret over time: each seed as a thin line, their mean as a thick one, with a band for its 95 % interval."""
 
 import os
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ def draw_curves(axes: Axes, curves: Sequence[Curve]) -> None:
 
 
 def _from_zero(curve: Curve) -> Curve:
-    """Before the first step nothing has been regretted."""
+    """Before the first step regret is zero."""
     arrays = {name: np.insert(getattr(curve, name), 0, 0, axis=-1) for name in curve._fields[1:]}
     return curve._replace(**arrays)
 

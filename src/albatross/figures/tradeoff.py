@@ -1,4 +1,4 @@
-"""What one parameter buys and costs: regret above, time below, one column per data set."""
+"""The effect of one parameter: regret above, time below, one column per data set."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from albatross.figures.regret import COLOURS
 
 
 class Band(NamedTuple):
-    """A number per value of the parameter, and how sure of it one may be."""
+    """A number per value of the parameter, with its interval."""
 
     mean: NDArray[np.float64]
     low: NDArray[np.float64]

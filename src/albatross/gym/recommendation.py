@@ -88,7 +88,7 @@ class Recommendation(gymnasium.Env[Observation, np.int64]):
         return {"user": user, "action_mask": mask}
 
     def _parting(self, visits: Visits) -> Observation:
-        """Nobody comes any more, and nothing can be shown."""
+        """The episode is over: no user, and nothing can be shown."""
         return {"user": int(visits.public.users[-1]), "action_mask": self._nothing()}
 
     def _nothing(self) -> NDArray[np.int8]:

@@ -23,6 +23,7 @@ from numba.core import event
 from numba.extending import register_jitable
 
 from albatross.kernels.explaining import COMPLAINTS, explained
+from albatross.kernels.optimizing import optimized_once
 from albatross.kernels.sources import SCRIPT, implementers, is_ours, sources_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -67,7 +68,8 @@ def _explaining(compile_for: Callable[..., Any], state_type: type | None) -> Cal
 
     def compile_or_explain(*arguments: Any, **more: Any) -> Any:
         try:
-            return compile_for(*arguments, **more)
+            with optimized_once():
+                return compile_for(*arguments, **more)
         except COMPLAINTS as error:
             raise explained(error, state_type, arguments) from error
 

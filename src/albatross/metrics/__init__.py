@@ -1,1 +1,1 @@
-"""What is measured of a life."""
+"""What is measured in a trial."""

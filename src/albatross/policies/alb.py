@@ -47,9 +47,9 @@ from albatross.kernels.replacing import exchange_alternating
 class ALB(Policy):
     """Each user is a linear bandit whose arms are the current item vectors, refitted by least squares after each rating.
 
-    Model: a rating is ⟨A_u, B_j⟩ plus noise, both factors unknown. With V = λ₁I + Σ B_i B_iᵀ over the user's past
-    ratings y_i and μ = V⁻¹ Σ y_i B_i, the user's vector lies in the ellipsoid |q − μ|_V ≤ c, where
-    c = σ √(2 log(det V^½ det(λ₁I)^−½ / δ)) + √λ₁ s. The item and the vector in that ellipsoid that promise most together are
+    Model: a rating is ⟨A_u, B_j⟩ plus noise, both factors unknown. With V = λ₁I + Σ B_i B_iᵀ over the user's past ratings y_i and μ = V⁻¹
+    Σ y_i B_i, the user's vector lies in the ellipsoid |q − μ|_V ≤ c, where c = σ √(2 log(det V^½ det(λ₁I)^−½ / δ)) + √λ₁ s. The item and
+    the vector in that ellipsoid with the largest product are
 
         j = argmax ⟨μ, B_j⟩ + c |B_j|_V⁻¹        A_u = μ + c V⁻¹B_j / |B_j|_V⁻¹
 
@@ -58,14 +58,14 @@ class ALB(Policy):
     Symbols: rank k, ridge λ = λ₁ = λ₂ (or `user_ridge` λ₁ and `item_ridge` λ₂), noise σ, confidence δ, norm_bound s,
     user_scale σ₁, item_scale σ₂.
 
-    Cost: select O((|I_u| + |C|) k²), update O(|I_u| k² + k³), I_u the distinct items the user has rated and C the candidates.
-    Neither grows with time or with the number of users who rated the item: the sums of each item are kept, and
-    when A_u changes its terms in them are exchanged. In a large catalogue the best item is found, exactly, without looking at most of it.
+    Cost: select O((|I_u| + |C|) k²), update O(|I_u| k² + k³), I_u the distinct items the user has rated and C the candidates. Neither
+    grows with time or with the number of users who rated the item: the sums of each item are kept, and when A_u changes its terms in them
+    are exchanged. In a large catalogue an exact search finds the best item without scoring most of it.
 
-    Departures from the paper: A_u also enters the sums with the rating just observed (line 16 as printed leaves it out, which
-    makes every item vector zero); s is 1 (the largest row norm of A, as the text has it, feeds back on itself);
-    where B_j = 0 the direction is undefined and A_u = μ. Equal scores: the first candidate wins.
-    `update` computes A_u anew, so a recommendation without an answer changes nothing.
+    Departures from the paper: A_u also enters the sums with the rating just observed (line 16 as printed leaves it out, which makes every
+    item vector zero); s is 1 (the largest row norm of A, as the text has it, feeds back on itself); where B_j = 0 the direction is
+    undefined and A_u = μ. Ties go to the first candidate. `update` computes A_u again, so a recommendation without a rating changes
+    nothing.
 
     Reference: Dadkhahi and Negahban, Alternating Linear Bandits for Online Matrix-Factorization Recommendation, 2018.
 

@@ -50,7 +50,7 @@ NEVER_SWITCHED = -1.0
 
 @dataclass(frozen=True)
 class ALBRS(Policy):
-    """Alternating Linear Bandits that places a user anew only when enough has been learned since the last time.
+    """Alternating Linear Bandits that recomputes a user's vector only when enough has been learned since the last time.
 
     Model: as in ALB. At a *switch* the user's ellipsoid is built from the current item vectors and the optimistic vector A_u chosen with
     the item, as in ALB; then A_u stays, and items are shown by the largest ⟨A_u, B_j⟩ alone, until the determinant of
@@ -199,7 +199,7 @@ def choose_supposing(
     slate: Slate,
     random: np.random.Generator,
 ) -> tuple[int, float]:
-    """Between two switches the decision does not look at V: then further ratings change it at the next switch at the earliest."""
+    """Between two switches the decision does not depend on V: supposed ratings change it at the next switch at the earliest."""
     due = is_due(state, settings, user)
     if items.size > 0 and not due:
         return -1, 1.0
@@ -235,7 +235,7 @@ def learn_rating(
 def replace_rating(
     state: State, settings: Settings, scratch: Ellipsoid, user: int, item: int, before: float, after: float, random: np.random.Generator
 ) -> None:
-    """A user between two switches stays there; the item is refitted, as after any rating."""
+    """The user's vector stays as it is until the next switch; the item is refitted, as after any rating."""
     exchange_alternating(state, settings, scratch, user, item, before, after)
 
 

@@ -1,4 +1,4 @@
-"""Matrix factorization with biases, refitted on a schedule, and no exploration: the offline reference."""
+"""Matrix factorization with biases, refitted on a schedule, without exploration: the offline reference."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -24,22 +24,23 @@ GROWTH = 20
 
 @dataclass(frozen=True)
 class ALS(Policy):
-    """Always shows the best item of a matrix factorization with biases: what is done offline, without exploration.
+    """Always shows the best item of a matrix factorization with biases, as an offline recommender does: no exploration.
 
-    Model: a rating is c + b_u + d_j + ⟨A_u, B_j⟩ plus noise, c the mean of all ratings. The rest minimizes
+    Model: a rating is c + b_u + d_j + ⟨A_u, B_j⟩ plus noise, c the mean of all ratings. The parameters minimize
 
         Σ (y − c − b_u − d_j − ⟨A_u, B_j⟩)² + λ Σ_u n_u (b_u² + |A_u|²) + λ Σ_j n_j (d_j² + |B_j|²)
 
-    over all ratings so far, n_u and n_j of them by the user and of the item: approached by solving for all users, then for all items.
+    over all ratings so far, n_u of them by the user and n_j of the item, by solving for all users and for all items in turn.
 
-    Symbols: rank k, ridge λ. Scores are c + b_u + d_j + ⟨A_u, B_j⟩, zero terms for who was not rated at the last fit; equal ones: each is
-    as likely as the other.
+    Symbols: rank k, ridge λ. Scores are c + b_u + d_j + ⟨A_u, B_j⟩, with zero for a user or an item without ratings at the last fit. Ties
+    are broken at random.
 
-    Cost: select O(|C| k), update O(|I_u|). A refit costs O(3 (p k² + (n + m) k³)), p the distinct pairs, and comes after
-    `refit_interval` ratings or a twentieth more ratings, whichever is later: 60 passes per rating over what it holds, at most.
+    Cost: select O(|C| k), update O(|I_u|). A refit costs O(3 (p k² + (n + m) k³)), p the distinct pairs, and comes after `refit_interval`
+    ratings or a twentieth more ratings, whichever is later: amortized, at most 60 visits of a rated pair per new rating.
 
-    Departures: Koren, Bell and Volinsky regularize all alike; ridge by count is from Zhou et al. and needs no tuning with size. Items
-    start from small normal vectors at their first refit, in the order in which they were first rated by each user.
+    Departures: Koren, Bell and Volinsky use the same ridge for all rows; here it is weighted by the number of ratings (Zhou et al.), so it
+    need not be tuned to the size. Items start from small normal vectors at their first refit, in the order in which they were first rated
+    by each user.
 
     Reference: Koren, Bell and Volinsky, Matrix Factorization Techniques for Recommender Systems, 2009; Zhou, Wilkinson, Schreiber
     and Pan, Large-scale Parallel Collaborative Filtering for the Netflix Prize, 2008.
@@ -138,7 +139,7 @@ def learn_rating(
 
 @kernel
 def draw_new_items(state: State, random: np.random.Generator) -> None:
-    """Give each rated item whose vector is zero a small normal one: alternating least squares never leaves zero."""
+    """Give each rated item whose vector is zero a small normal one: alternating least squares would keep it at zero."""
     rank = state.item_coordinates.shape[0] - 1
     for user in range(state.pairs.first.size):
         entry = state.pairs.first[user]

@@ -1,4 +1,4 @@
-"""Active collaborative filtering with an aspect model: ask what tells most about a user's type, then show the best."""
+"""Active collaborative filtering with an aspect model: first ask the most informative items, then show the best."""
 
 import math
 from dataclasses import dataclass
@@ -25,23 +25,23 @@ FOLD_IN = 5
 
 @dataclass(frozen=True)
 class AspectModel(Policy):
-    """Shows a new user what tells most about their mixture of types, a few times, and from then on what they will like best.
+    """Shows a new user the items that tell most about their mixture of types, and after a few visits the best item.
 
-    Model: a user is a mixture θ_u over Z types, and a type z rates item j with r with probability p(r|z,j), r one of a few levels.
-    Both are fitted to other users' ratings by expectation maximization; online only θ_u moves. At the first q visits
+    Model: a user is a mixture θ_u over Z types, and a type z rates item j with r with probability p(r|z,j), r one of a few levels. Both
+    are fitted to other users' ratings by expectation maximization; online only θ_u is updated. At the first q visits
 
         j = argmax Σ_z θ_u(z) Σ_r p(r|z,j) log θ_u|j,r(z)        θ_u|j,r(z) ∝ θ_u(z) p(r|z,j)
 
-    which is minus the entropy of the type that is expected once the rating is known; later j = argmax Σ_z θ_u(z) Σ_r r p(r|z,j).
+    which is minus the expected entropy of the type after the rating; later j = argmax Σ_z θ_u(z) Σ_r r p(r|z,j).
 
     Symbols: n_types Z, queries q, levels (of ratings, by quantiles where there are more values), iterations of EM.
 
     Cost: select O(|C| Z) and O(|C| Z L) with L logarithms per candidate while it asks, update O(|I_u| Z), memory O(m Z L + n Z).
     Offline O(Z) per rating and iteration.
 
-    Departures: everything that is shown is rated, so the chance that an item is rated is left out. The published criterion takes the
-    rating and the type from θ_u independently, and is then largest where all types agree; here the rating comes from the type.
-    Counts are smoothed by one rating. Items that nobody was told of are rated alike by all types. Equal scores: the first wins.
+    Departures: every shown item is rated, so the probability that a user rates at all is left out. The published criterion takes the
+    rating and the type from θ_u independently, and is then largest where all types agree; here the rating comes from the type. Counts are
+    smoothed by one rating. An item without ratings by others has the same distribution for all types. Ties go to the first candidate.
 
     Reference: Harpale and Yang, Personalized Active Learning for Collaborative Filtering, 2008; model of Hofmann, 2004.
 
@@ -116,7 +116,7 @@ def rounded(ratings: Vector, levels: int) -> tuple[Vector, Vector, NDArray[np.in
 
 
 def first_guess(others: OtherRatings, numbers: NDArray[np.int64], n_types: int, levels: int, random: np.random.Generator) -> Fit:
-    """Everybody a little of each type, and types that differ by chance."""
+    """Mixtures that are nearly uniform, and types that differ at random."""
     shares = np.bincount(numbers, minlength=levels) / numbers.size
     tilted = shares * random.uniform(0.5, 1.5, (int(others.items.max()) + 1, n_types, levels))
     return Fit(np.full((int(others.users.max()) + 1, n_types), 1.0 / n_types), tilted / tilted.sum(axis=2, keepdims=True), shares)
@@ -177,7 +177,7 @@ def choose_item(
 
 @kernel
 def certainty(state: State, mixture: Vector, item: int) -> float:
-    """Minus the entropy of the type that is expected once this item's rating is known."""
+    """Minus the expected entropy of the type after a rating of this item."""
     total = 0.0
     for z in range(mixture.size):
         total += mixture[z] * (math.log(mixture[z]) + state.informations[item, z])

@@ -1,4 +1,4 @@
-"""BeWARE: confidence ellipsoids on a matrix factorization that is kept warm. The nearest ancestor of Alternating Linear Bandits."""
+"""BeWARE: confidence ellipsoids on an incrementally refitted matrix factorization. The closest predecessor of ALB."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -22,7 +22,7 @@ SIDES = {"user": OF_USER, "item": OF_ITEM}
 
 @dataclass(frozen=True)
 class BeWARE(Policy):
-    """Fits users and items by alternating least squares, and adds how uncertain the user, or the item, is.
+    """Fits users and items by alternating least squares, and adds a confidence bonus for the user or for the item.
 
     Model: a rating is ⟨A_u, B_j⟩ plus noise. The factors minimize Σ (y − ⟨A_u, B_j⟩)² + λ (Σ n_u |A_u|² + Σ n_j |B_j|²), n counting
     ratings. With V = Σ B_i B_iᵀ + λ n_u I over the items user u has rated, and W_j = Σ A_v A_vᵀ + λ n_j I over the users who have rated
@@ -30,16 +30,16 @@ class BeWARE(Policy):
 
         user:  score_j = ⟨A_u, B_j⟩ + α |B_j|_V⁻¹        item:  score_j = ⟨A_u, B_j⟩ + α |A_u|_W⁻¹
 
-    Symbols: rank k, ridge λ, exploration α, `uncertain` whose ellipsoid is taken. Equal scores: each is as likely as the other.
+    Symbols: rank k, ridge λ, exploration α, `uncertain` whose ellipsoid is taken. Ties are broken at random.
 
     Cost: select O(|I_u| k² + k³ + |C| k²), update O((|I| + |U|) k² + k³), I the distinct items a user has rated and U the users who have
     rated an item; memory O((n + m) k + distinct pairs), `item` m k² more.
 
     Departures from the paper: written from summaries of it and not held against its text, so the defaults are provisional; ridge and
-    exploration were chosen on small synthetic worlds. The paper factorizes anew before each recommendation. Here the factorization is kept
-    warm: a rating refits its user and its item, and one more of each by turns. The user is always fitted to the present items before it is
-    served. W is that of the item's last fit. Before any rating n counts as one and vectors are normal with variance 1/k; a regression that
-    comes to exactly zero is not taken over, because alternating least squares never leaves zero.
+    exploration were chosen on small synthetic worlds. The paper factorizes again before each recommendation. Here a rating refits its user
+    and its item, and one more of each in turn. A user is always refitted to the current items before it is served. W is that of the item's
+    last fit. Before any rating n counts as one and vectors are normal with variance 1/k; a regression that comes to exactly zero is not
+    taken over, because alternating least squares never leaves zero.
 
     Reference: Mary, Gaudel and Preux, Bandits Warm-up Cold Recommender Systems, 2014; weighted-λ regularization as in Zhou, Wilkinson,
     Schreiber and Pan, Large-scale Parallel Collaborative Filtering for the Netflix Prize, 2008.

@@ -30,23 +30,23 @@ class BlockModel(Policy):
     """Sorts users and items into a few types each, and shows items of the types that users of this type like.
 
     Model: user u has a type g_u out of K_u, item i a type h_i out of K_h, all equally likely, and u likes i with probability θ_gh, uniform
-    a priori. What is believed is a product: q_u over types of users, q_i over types of items, and θ_gh ~ Beta(1 + a_gh, 1 + b_gh) with a
-    and b the expected numbers of likes and of other ratings. A rating refits its user, and then its item, by
+    a priori. The posterior is approximated by a product: q_u over types of users, q_i over types of items, and θ_gh ~ Beta(1 + a_gh, 1 +
+    b_gh) with a and b the expected numbers of likes and of other ratings. A rating refits its user, and then its item, by
 
         q_u(g) ∝ exp Σ_i Σ_h q_i(h) (R_ui E log θ_gh + (N_ui − R_ui) E log (1 − θ_gh))
 
-    over the items u rated N_ui times and liked R_ui times; the same for items. What is expected of an item is Σ q_u(g) q_i(h) E θ_gh.
+    over the items u rated N_ui times and liked R_ui times; the same for items. The mean of an item is Σ q_u(g) q_i(h) E θ_gh.
 
     Symbols: n_user_types K_u, n_item_types K_h, both known beforehand; `threshold` the least rating that is a like. `thompson` draws a type
     for the user and for every candidate, and θ, and shows the largest; `greedy` shows the largest expectation, with probability ε any item.
-    Equal scores: each is as likely as the other.
+    Ties are broken at random.
 
     Cost: select O(|C| (K_u + K_h)), update O(|I_u| (K_u + K_h) + K_u K_h); memory O((n + m) (K_u + K_h) + distinct pairs).
 
-    Where types would start alike they would stay alike, so one type of each user and item, drawn at random, is twice as likely a priori.
+    Types that start equal would stay equal. So one random type of each user and item is twice as likely a priori.
 
-    Departures from the paper: this is a surrogate with the same information, not that algorithm. Dabeer plans in a Markov decision process;
-    this has the same model of types, whose numbers are known, and explores as above.
+    Departures from the paper: this is not Dabeer's algorithm but a surrogate with the same information. Dabeer plans in a Markov decision
+    process. This policy has the same model of types, with known numbers of types, and explores as above.
 
     Reference: Dabeer, Adaptive Collaborating Filtering: The Low Noise Regime, 2013, for the model; Beal, Variational Algorithms for
     Approximate Bayesian Inference, 2003, for the updates.

@@ -1,4 +1,4 @@
-"""CLUB: linear bandits shared by clusters of users, which come apart as the users turn out to differ."""
+"""CLUB: linear bandits shared by clusters of users; clusters split when their users prove to differ."""
 
 import math
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ OFFLINE_RIDGE, SWEEPS = 0.1, 20
 
 @dataclass(frozen=True)
 class CLUB(Policy):
-    """Users who have not yet been told apart share one linear bandit over item features.
+    """All users of a cluster share one linear bandit over item features; clusters split as users prove to differ.
 
     Model: a rating is ⟨θ, x_j⟩ plus noise, x_j given, and θ is the same for all users of a cluster. Users are nodes of a graph that is
     complete at first; clusters are its connected components J. Each user has M_i = I + Σ x xᵀ, b_i = Σ y x, w_i = M_i⁻¹ b_i over T_i
@@ -36,18 +36,18 @@ class CLUB(Policy):
 
         j = argmax ⟨w̄, x_j⟩ + α √(x_jᵀ M̄⁻¹ x_j log(t + 1))
 
-    After a rating by u, edges (u, l) go for good where |w_u − w_l| > CB_u + CB_l, CB_i = α₂ √((1 + log(1 + T_i)) / (1 + T_i)), with
-    the values from before that rating. Components can only come apart.
+    After a rating by u, edges (u, l) are removed where |w_u − w_l| > CB_u + CB_l, CB_i = α₂ √((1 + log(1 + T_i)) / (1 + T_i)), with the
+    values from before that rating. Components can only split.
 
     Symbols: exploration α, separation α₂, rank k. `features`: offline (fitted to other users' ratings), current (learned online by
-    regression on the w̄ of the moment, from random vectors; told nothing), or a file with one row per item. Equal scores: the first.
+    regression on the w̄ of the moment, from random vectors; told nothing), or a file with one row per item. Ties go to the first
+    candidate.
 
-    Cost: select O(|C| k² + k³), update O(n k + k³); where edges went, up to O(n²) for the components. Memory O(n² + (n + m) k²).
+    Cost: select O(|C| k² + k³), update O(n k + k³); when edges are removed, up to O(n²) for the components. Memory O(n² + (n + m) k²).
 
-    Departures: rewards are not scaled to [−1, 1]; instead α and α₂ are in units of the rewards, which is the same
-    (the default suits ratings of 1 to 5). Features are divided
-    by the largest norm: then |x| ≤ 1 and the model stays linear. The graph starts complete; the sparse random start of the paper's
-    experiments would not grow with new users. New users of a model that grows begin in the component of user 0.
+    Departures: rewards are not scaled to [−1, 1]; instead α and α₂ are in units of the rewards, which is the same (the default suits
+    ratings of 1 to 5). Features are divided by the largest norm: then |x| ≤ 1 and the model stays linear. The graph starts complete; the
+    sparse random graph of the paper's experiments cannot be extended to new users. A new user starts in the component of user 0.
 
     Reference: Gentile, Li and Zappella, Online Clustering of Bandits, 2014.
 
@@ -200,7 +200,7 @@ def learn_rating(
 
 @kernel
 def learn_item(state: State, scratch: Scratch, item: int, reward: float) -> None:
-    """Where items are learned: set x_j to the ridge regression of its ratings on w̄. The first one that is zero teaches nothing."""
+    """Where items are learned: set x_j to the ridge regression of its ratings on w̄. A first rating of zero is ignored."""
     center, vector = scratch.center, scratch.vector
     size = 0.0
     for a in range(center.size):
@@ -239,7 +239,7 @@ def cut_edges(state: State, settings: Settings, user: int) -> bool:
 
 @kernel
 def split_cluster(state: State, scratch: Scratch, cluster: int) -> None:
-    """Make the connected components of a cluster clusters of their own, each with the sums of its members."""
+    """Make each connected component of a cluster its own cluster, with the sums of its members."""
     waiting, found = scratch.waiting, scratch.found
     n_waiting = 0
     for user in range(state.clusters.size):
@@ -260,7 +260,7 @@ def split_cluster(state: State, scratch: Scratch, cluster: int) -> None:
 def move_linked(
     waiting: NDArray[np.int64], n_waiting: int, linked: NDArray[np.bool_], found: NDArray[np.int64], n_found: int
 ) -> tuple[int, int]:
-    """Move those who wait and are linked to the found; how many wait still, and how many are found. Everybody is linked to themselves."""
+    """Move waiting users linked to a found one; returns how many still wait and how many are found. Each user is linked to itself."""
     kept = 0
     for place in range(n_waiting):
         other = waiting[place]

@@ -1,4 +1,4 @@
-"""Collaborative-Greedy: neighbours found by exploring jointly."""
+"""Collaborative-Greedy: neighbours found by letting all users rate the same items."""
 
 import math
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ SHOWN_BEFORE = 2.0
 
 @dataclass(frozen=True)
 class CollaborativeGreedy(Policy):
-    """Lets all users rate the same items now and then, and otherwise shows what users liked who agreed with this one on those.
+    """Lets all users rate the same items sometimes, and otherwise shows what users with the same opinions on those items liked.
 
     Model: a rating is a like, +1, or not, −1. Items have a random order. At the t-th visit of a user one of n
 
@@ -40,15 +40,15 @@ class CollaborativeGreedy(Policy):
 
     Symbols: decay α, agreement θ, `threshold` the least rating that is a like; n counts the users met. `norepeat` shows no item twice as
     long as there is another one, as published; `repeat` may exploit an item again, and u is then its own neighbour. Scores are the shares,
-    in steps that explore too; less 2 for an item that is not to be shown again. Equal ones: each is as likely as the other.
+    in steps that explore too; less 2 for an item that is not to be shown again. Ties are broken at random.
 
     Cost: select O(n + Σ |J_i| over what u rated in joint exploration + Σ |U_i| over the candidates), J_i and U_i the users who rated item i
     in joint exploration or at all; update O(|I_u| + |U_i|). Memory O(n + m + distinct pairs): agreement is counted when u visits, not kept
     for n² pairs of users.
 
-    Departures from the paper: it serves all users in each round and throws one coin per round; here one user comes per step, the coin is
-    thrown per step and t counts the user's own visits. The coin of the next step is thrown when a rating is learned, so that what is
-    learned depends on the ratings alone. Where no item is left to explore, it exploits.
+    Departures from the paper: it serves all users in each round and flips one coin per round. Here one user arrives per step, the coin is
+    flipped per step, and t counts the user's own visits. The coin of the next step is flipped in `update`, so that the state depends on
+    the ratings alone. Where no item is left to explore, it exploits.
 
     Reference: Bresler, Chen and Shah, A Latent Source Model for Online Collaborative Filtering, 2014.
 
@@ -124,7 +124,7 @@ class Scratch(NamedTuple):
 
 @kernel
 def purpose(state: State, settings: Settings, user: int) -> int:
-    """What the next step is for if this user comes."""
+    """Whether the next step explores or exploits if this user arrives."""
     alone = max(state.users[0], 1) ** -settings.decay
     together = (1.0 + state.visits[user]) ** -settings.decay
     if state.coin[0] < alone:
@@ -134,7 +134,7 @@ def purpose(state: State, settings: Settings, user: int) -> int:
 
 @kernel
 def compare_users(state: State, scratch: Scratch, user: int) -> None:
-    """How far everybody agreed with this user in joint exploration, and on how many items."""
+    """How much each user agreed with this one in joint exploration, and on how many items."""
     scratch.overlap[:] = 0
     scratch.accord[:] = 0.0
     likes, raters = state.joint_likes, state.joint_raters

@@ -20,7 +20,7 @@ from albatross.kernels.search.scoring import best_position
 
 @dataclass(frozen=True)
 class Ensemble(Policy):
-    """Keeps many factorizations that each wander through the posterior, and follows one of them at each recommendation.
+    """Runs many Gibbs chains over the factorization, and acts on a random one of them at each recommendation.
 
     Model: U_i ~ N(0, σ_U² I), V_j ~ N(0, σ_V² I), a rating is y ~ N(⟨U_i, V_j⟩, σ²). After a rating of item j by user i every chain
     takes two steps of a Gibbs sampler: it redraws U_i given its own item vectors, and then V_j given its own user vectors,
@@ -29,12 +29,12 @@ class Ensemble(Policy):
 
     over all ratings so far. To select, pick any chain, draw U_i anew given its item vectors, and show argmax ⟨U_i, V_j⟩.
 
-    Symbols: n_chains D, rank k, noise σ (a standard deviation), user_scale σ_U, item_scale σ_V. Equal scores: the first wins.
+    Symbols: n_chains D, rank k, noise σ (a standard deviation), user_scale σ_U, item_scale σ_V. Ties go to the first candidate.
 
     Cost: select O(|I_i| k² + |C| k), update O(D (|I_i| k² + k³)), I_i the distinct items the user has rated; memory O(D (n k + m k²)).
 
-    Departures: this is the particle filter of PTS without weights and resampling. There, resampling makes all particles share the rows that
-    were not redrawn lately; here chains never meet. Ratings far too large for the model are divided as in PTS.
+    Departures: this is the particle filter of PTS without weights and resampling. There, after resampling, particles share the rows that
+    were not redrawn since; here chains are independent. Very large ratings are scaled as in PTS.
 
     Reference: Lu and Van Roy, Ensemble Sampling, 2017; the moves are those of Salakhutdinov and Mnih, Bayesian Probabilistic Matrix
     Factorization using Markov Chain Monte Carlo, 2008.

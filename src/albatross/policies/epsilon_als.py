@@ -26,21 +26,21 @@ VANISHED = 1e-6
 
 @dataclass(frozen=True)
 class EpsilonALS(Policy):
-    """Mostly shows the best item of a matrix factorization refitted now and then, and a random one ever more rarely.
+    """Shows the best item of a matrix factorization, and with a probability that falls as 1/t a random item.
 
     Model: a rating is ⟨A_u, B_j⟩ plus noise. The factors minimize Σ (y − ⟨A_u, B_j⟩)² + λ (|A|² + |B|²) over all ratings so far,
     approached by solving for all users, then for all items, in turn. At step t
 
         ε_t = min(1, a / t)        j uniform over the candidates with probability ε_t, else argmax ⟨A_u, B_j⟩
 
-    Symbols: rank k, ridge λ, exploration a. Scores are ⟨A_u, B_j⟩ in steps that explore too. Equal ones, as for a user without
-    ratings at the last fit: each is as likely as the other.
+    Symbols: rank k, ridge λ, exploration a. Scores are ⟨A_u, B_j⟩ in steps that explore too. Ties, as for a user without ratings at the
+    last fit, are broken at random.
 
-    Cost: select O(|C| k), update O(|I_u|) and once per `refit_interval` O(3 (p k² + (n + m) k³)), p the distinct pairs and
-    I_u the distinct items the user has rated: the one policy here whose cost grows with all that was ever rated.
+    Cost: select O(|C| k), update O(|I_u|) and once per `refit_interval` O(3 (p k² + (n + m) k³)), p the distinct pairs and I_u the
+    distinct items the user has rated: so its cost grows with the number of ratings.
 
-    Departures: 50 sweeps at first, from normal item vectors, then 3 from the last fit; if rewards so small that the best fit is
-    zero have made it vanish, it starts from normal vectors again.
+    Departures: the first fit takes 50 sweeps from normal item vectors, later ones 3 from the last fit. If rewards are so small that the
+    fit became zero, it starts from normal vectors again.
 
     Reference: ε as in Auer, Cesa-Bianchi and Fischer, Finite-time Analysis of the Multiarmed Bandit Problem, 2002;
     fit as in Zhou, Wilkinson, Schreiber and Pan, Large-scale Parallel Collaborative Filtering for the Netflix Prize, 2008.

@@ -1,4 +1,4 @@
-"""FactorUCB: users and items learned side by side, with confidence in both, features of items and a graph of users where given."""
+"""FactorUCB: user and item vectors with a confidence bonus for each; item features and a user graph are optional."""
 
 import math
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ MOST_COUPLED = 5000
 
 @dataclass(frozen=True)
 class FactorUCB(Policy):
-    """Learns user and item vectors side by side, each with its own confidence; features and a user graph can be given.
+    """Learns user and item vectors together, each with its own confidence bonus; features and a user graph can be given.
 
     Model: an item is z_j = (x_j; v_j), x_j given (p numbers), v_j learned (l numbers). Users are coupled by a given W, whose columns add
     up to one: a rating is ⟨z_j, Θ W_u⟩ plus noise, Θ = (Θˣ; Θᵛ). With f = vec(z_j W_uᵀ), A = λI + Σ f fᵀ, vec Θ = A⁻¹ Σ y f,
@@ -32,16 +32,16 @@ class FactorUCB(Policy):
 
         j = argmax ⟨z_j, Θ W_u⟩ + α_u √(fᵀ A⁻¹ f) + α_v √(qᵀ C_j⁻¹ q)
 
-    Both sides add up what the other was at the time of the rating.
+    The sums of each side use the vectors of the other side at the time of the rating.
 
-    Symbols: rank l, ridge λ, user_exploration α_u, item_exploration α_v; `contexts` x, `graph` W. Without a graph W = I and A falls apart
-    into one block per user. Vectors nobody has rated are uniform in [0, 1). Equal scores: the first wins.
+    Symbols: rank l, ridge λ, user_exploration α_u, item_exploration α_v; `contexts` x, `graph` W. Without a graph W = I, and A has one
+    block per user. Vectors without ratings are uniform in [0, 1). Ties go to the first candidate.
 
     Cost: select O(|C| (p + l)² + (p + l)³), update O((p + l)³). With a graph O((n (p + l))²) for either, because A⁻¹ is kept by rank-one
     updates; refused where n (p + l) is beyond 5,000. Memory O((n + m)(p + l)²), with a graph O((n (p + l))²).
 
     Departures: without a graph a user keeps the random vector until the first rating of their own; the authors' code sets all such users
-    to zero at the first rating of anybody. Blocks are factorized anew where the authors invert, which is exact.
+    to zero at the first rating of anybody. Blocks are factorized again at each step where the authors update an inverse; both are exact.
 
     Reference: Wang, Wu and Wang, Factorization Bandits for Interactive Recommendation, 2017.
 
@@ -262,7 +262,7 @@ def learn_coupled(state: State, scratch: Scratch, user: int, reward: float) -> N
 
 @kernel
 def learn_item(state: State, settings: Settings, scratch: Scratch, item: int, reward: float) -> None:
-    """Set v_j and the whitener of the item to the regression of what features leave over on q."""
+    """Set v_j and the whitener of the item to the regression on q of the part of the ratings that features do not explain."""
     coefficients, vector, latent = scratch.coefficients, scratch.vector, scratch.latent
     n_given, rank = vector.size - latent.size, latent.size
     rest = reward

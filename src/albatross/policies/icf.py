@@ -29,7 +29,7 @@ SWEEPS = 20
 
 @dataclass(frozen=True)
 class ICF(Policy):
-    """Fits item vectors to what other users said, and explores each new user's vector over them.
+    """Fits item vectors to other users' ratings, and runs a linear bandit over them for each new user.
 
     Model: a rating is ⟨p_u, q_j⟩ plus noise, p_u ~ N(0, σ_p² I), q_j ~ N(0, σ_q² I). Other users' ratings give q_j a posterior with
     mean q̄_j and covariance Ψ_j. A user's own ratings y_i then give the posterior of a Bayesian regression on q̄:
@@ -41,14 +41,14 @@ class ICF(Policy):
         ts              argmax ⟨p, q⟩, p ~ N(μ, Σ_u), q ~ N(q̄_j, Ψ_j)
         epsilon-greedy  any candidate with probability α, else argmax ⟨μ, q̄_j⟩
 
-    Symbols: rank k, noise σ, user_scale σ_p, item_scale σ_q, exploration α. `items`: frozen (published: never updated online), or
-    online, which starts from random vectors, is told nothing, and updates q_j by the same regression on the present μ.
+    Symbols: rank k, noise σ, user_scale σ_p, item_scale σ_q, exploration α. `items`: frozen (as published: never updated online), or
+    online, which starts from random vectors without other users' ratings, and updates q_j by the same regression on the current μ.
 
     Cost: select O(|C| k² + k³), update O(k²), online O(k³), memory O((n + m) k²). Offline 20 sweeps of alternating least squares.
 
-    Departures: defaults are for ratings of about 1 to 5; public code has σ² = 0.05 and σ_p² = σ_q² = 0.01. A Thompson draw is not
-    remembered until the rating comes, so users are updated with q̄_j instead of the drawn q. As ⟨p, q⟩ given p is normal, it is
-    drawn by itself: one number per candidate. Equal scores: the first wins, in epsilon-greedy any.
+    Departures: defaults are for ratings of about 1 to 5; public code has σ² = 0.05 and σ_p² = σ_q² = 0.01. A Thompson draw is not kept
+    until the rating arrives, so users are updated with q̄_j instead of the drawn q. Given p, ⟨p, q⟩ is normal and is drawn directly: one
+    number per candidate. Ties go to the first candidate; with epsilon-greedy they are broken at random.
 
     Reference: Zhao, Zhang and Wang, Interactive Collaborative Filtering, 2013.
 

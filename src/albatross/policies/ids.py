@@ -26,15 +26,15 @@ FAR = 4.0
 
 @dataclass(frozen=True)
 class IDS(Policy):
-    """Pays for information: shows the items with the least squared expected regret per variance that their rating would explain.
+    """Shows the items with the least squared expected regret per variance that their rating would explain.
 
-    Model: that of mean-field, with its beliefs. For the visiting user an item has the mean m_j and the variance
-    w_j = v_u + v_i + τ²: of what the user may be, of what the item may be, and of the pair's own part. The expected regret is
-    Δ_j = E[max m] − m_j. The gain is how much of that variance one rating would explain,
+    Model: that of mean-field. For the visiting user an item has the mean m_j and the variance w_j = v_u + v_i + τ², from the user, from
+    the item, and from the pair's own part. The expected regret is Δ_j = E[max m] − m_j. The gain is the part of that variance that one
+    rating would explain,
 
         g_j = v_u² / (v_u + s²) + v_i² / (v_i + s²) + r τ⁴ / s²
 
-    with s² the noise of a rating around the model and r the part of what the user has rated that is offered again. The choice is random,
+    with s² the noise of a rating around the model and r the share of the user's rated items that is offered again. The choice is random,
     between the item a with the best mean and another one b, shown with probability q. Both b and q are chosen to make the ratio
 
         Ψ = ((1 − q) Δ_a + q Δ_b)² / ((1 − q) g_a + q g_b)        q = Δ_a / (Δ_b − Δ_a) − 2 g_a / (g_b − g_a), within 0 and 1
@@ -46,10 +46,10 @@ class IDS(Policy):
     Cost: as mean-field: select O(|I_u| k² + k³ + |C| k²), update O(R |I| k² + R k³), I_u the distinct items the user has rated, R
     `refreshes`; memory O((n + m) k² + distinct pairs).
 
-    Departures: the authors draw from a sampled posterior; here beliefs are normal, errors of different items count as independent in
+    Departures: the authors use samples of the posterior. Here beliefs are normal; errors of different items are taken as independent in
     E[max m], which is computed pair by pair (Clark), and E[max m] is at most the top of the scale. The gain is explained variance rather
-    than mutual information, which is infinite where repeated ratings are exact. Two items with the best mean as one of them come within
-    a third of the least ratio of all distributions (Kirschner and others).
+    than mutual information, which is infinite where repeated ratings are exact. Two items with the best mean as one of them come within a
+    third of the least ratio of all distributions (Kirschner and others).
 
     Reference: Marsden and Bacallado, Sequential Matrix Completion, 2017; Russo and Van Roy, Learning to Optimize via
     Information-Directed Sampling, 2018; Kirschner, Lattimore, Vernade and Szepesvári, Asymptotically Optimal Information-Directed
@@ -85,7 +85,7 @@ class Settings(NamedTuple):
 
 
 class State(Beliefs):
-    """All of it is what any mean-field factorization knows."""
+    """The state of any mean-field factorization."""
 
 
 @implements(select, State)
@@ -122,7 +122,7 @@ def learn_rating(
 def replace_rating(
     state: State, settings: Settings, scratch: Scratch, user: int, item: int, before: float, after: float, random: np.random.Generator
 ) -> None:
-    """The largest rating seen stays the largest seen, also where it is taken back."""
+    """The largest rating seen stays the largest, even if that rating is replaced."""
     exchange_mean_field(state, scratch.room, user, item, before, after)
 
 
@@ -146,7 +146,7 @@ def measure_gains(state: State, scratch: Scratch, n_candidates: int, returns: fl
 
 @kernel
 def remember_pairs(state: State, scratch: Scratch, user: int, candidates: Items, n_candidates: int, means: Vector) -> None:
-    """Of what the user has rated, the pair's own part is known as far as its ratings say it."""
+    """Use the pair's own ratings for items that the user has rated."""
     pairs, share = state.pairs, state.figures[0].memory
     entry = pairs.first[user]
     while entry != NOTHING:
@@ -161,7 +161,7 @@ def remember_pairs(state: State, scratch: Scratch, user: int, candidates: Items,
 
 @kernel
 def expected_maximum(means: Vector, variances: Vector, length: int) -> float:
-    """E of the largest of independent normals: the largest of the first ones is taken for normal, too, as each further one comes."""
+    """E of the maximum of independent normals; the maximum of the first ones is approximated by a normal before each further one."""
     largest = means[0]
     for position in range(1, length):
         largest = max(largest, means[position])
@@ -189,7 +189,7 @@ def expected_maximum(means: Vector, variances: Vector, length: int) -> float:
 
 @kernel
 def best_mixture(means: Vector, gains: Vector, length: int, greedy: int, best: float) -> tuple[int, float, float]:
-    """Whom to mix with the greedy item, how often, and what a unit of gain is worth then."""
+    """The item to mix with the greedy one, its probability, and the price of a unit of gain."""
     regret, gain = best - means[greedy], gains[greedy]
     other, chance, least = greedy, 0.0, math.inf
     if regret > 0.0:

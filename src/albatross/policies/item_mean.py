@@ -1,4 +1,4 @@
-"""The item with the best mean so far: popularity, greedily."""
+"""The item with the best mean rating so far: greedy popularity."""
 
 import math
 from dataclasses import dataclass
@@ -18,17 +18,17 @@ from albatross.kernels.replacing import recount
 
 @dataclass(frozen=True)
 class ItemMean(Policy):
-    """Shows the item with the best mean rating so far, whoever asks, once each item has been tried.
+    """Shows every user the item with the best mean rating so far, once each item has been tried.
 
-    Model: every item has one mean for everybody, estimated by S_i / N_i, the sum and the number of its ratings; an item that
-    nobody rated scores +∞. Shrunk, the estimate is (S_i + g) / (N_i + 1) with g the mean of all ratings: no item must be
-    tried, which saves a large catalogue's bad items, and can mean staying with the first item that is better than nothing.
+    Model: every item has one mean for everybody, estimated by S_i / N_i, the sum and the number of its ratings; an item that nobody rated
+    scores +∞. Shrunk, the estimate is (S_i + g) / (N_i + 1) with g the mean of all ratings: then not every item is tried. In a large
+    catalogue this avoids most bad items, but it can lock in the first item that is above the mean.
 
-    Symbols: `shrunk` chooses between the two. Equal scores: each is as likely as the other.
+    Symbols: `shrunk` chooses between the two. Ties are broken at random.
 
     Cost: select O(|C|), update O(1), memory O(m).
 
-    Reference: none; the yardstick for everything that claims to know users apart.
+    Reference: none; the baseline for every policy that claims to personalize.
 
     >>> from albatross import Agent
     >>> agent = Agent(ItemMean(), n_users=1, n_items=3)

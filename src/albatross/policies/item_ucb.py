@@ -1,4 +1,4 @@
-"""UCB1 over items, as if all users were one."""
+"""UCB1 over items, without telling users apart."""
 
 import math
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from albatross.kernels.replacing import recount
 
 @dataclass(frozen=True)
 class ItemUCB(Policy):
-    """Shows the item whose mean rating could be best, whoever asks: UCB1 with one arm per item.
+    """Shows every user the item with the best upper bound on its mean rating: UCB1 with one arm per item.
 
     Model: every item has one mean for everybody. After t ratings, N_i of them of item i,
 
@@ -26,8 +26,8 @@ class ItemUCB(Policy):
 
     and an item that nobody rated scores +∞.
 
-    Symbols: scale c, in units of the reward; theory wants the range of the rewards, a fifth of it usually does better.
-    Equal scores: each is as likely as the other.
+    Symbols: scale c, in units of the reward. Theory uses the range of the rewards; a fifth of it usually works better. Ties are broken at
+    random.
 
     Cost: select O(|C|), update O(1), memory O(m).
 

@@ -1,4 +1,4 @@
-"""Latent bandits: UCB over users who could be of the same class."""
+"""Latent bandits: UCB over users who may belong to the same class."""
 
 import math
 from dataclasses import dataclass
@@ -40,14 +40,14 @@ class LatentUCB(Policy):
     item of the admissible class whose best mean is largest, or the item shown least if none is.
 
     Symbols: imbalance γ (how unequally users arrive, 1 if equally), `scale` R in units of the range of all ratings seen (½ in theory),
-    n_classes K. Equal scores: each is as likely as the other. `known` scores an item by its mean in that class.
+    n_classes K. Ties are broken at random. `known` scores an item by its mean in that class.
 
     Cost: select O(n + Σ |U_i| over the items u has rated and over the candidates), U_i the users who rated item i; update
     O(|I_u| + |U_i|). Memory O(n + m K + distinct pairs). `known`: select O((|I_u| + |C|) K).
 
     Departures from the paper: ratings are not rescaled to [0, 1], R carries their range. The paper's exact A-UCB maximizes over groups of
-    users, which is hard; this is the average over compatible users that the authors ran. Classes of a world that has none are found among
-    its true means by k-means, from centres that are far from each other.
+    users, which is hard. This is the average over compatible users, which the authors used in experiments. In a world without classes,
+    they are found by k-means on the true means, from centres that are far from each other.
 
     Reference: Maillard and Mannor, Latent Bandits, 2014.
 
@@ -65,7 +65,7 @@ class LatentUCB(Policy):
 
     @property
     def needs(self) -> tuple[Need, ...]:  # type: ignore[override]
-        """Only known classes have to be told."""
+        """Only the variant `known` is told the classes."""
         return (Need.TRUTH,) if self.variant == "known" else ()
 
     def settings(self) -> "Settings":
@@ -134,7 +134,7 @@ def half_width(state: State, settings: Settings, logarithm: float, plays: int) -
 
 @kernel
 def find_compatible(state: State, settings: Settings, pooled: NDArray[np.bool_], user: int) -> int:
-    """Mark whose ratings are pooled with those of the user; returns how many ratings they have made together."""
+    """Mark the users whose ratings are pooled with those of the user; returns the number of pooled ratings."""
     ratings, raters, visits = state.ratings, state.raters, state.visits
     for index in range(pooled.size):
         pooled[index] = settings.variant == AGNOSTIC and visits[index] > 0
@@ -165,7 +165,7 @@ def find_compatible(state: State, settings: Settings, pooled: NDArray[np.bool_],
 
 @kernel
 def score_pooled(state: State, settings: Settings, pooled: NDArray[np.bool_], total: int, candidates: Items, slate: Slate) -> None:
-    """Upper bounds from the ratings of pooled users; what is expected of an item without any is the middle of the scale."""
+    """Upper bounds from the ratings of pooled users; the mean of an item without any is the middle of the scale."""
     raters = state.raters
     logarithm = math.log(max(total, 1))
     middle = 0.5 * (state.extremes[0] + state.extremes[1]) if state.extremes[0] <= state.extremes[1] else 0.0
@@ -188,7 +188,7 @@ def score_pooled(state: State, settings: Settings, pooled: NDArray[np.bool_], to
 
 @kernel
 def score_known(state: State, settings: Settings, room: Vector, user: int, candidates: Items, slate: Slate) -> None:
-    """Means in the admissible class that promises most; if none is admissible, the fewer ratings of the user, the better."""
+    """Means in the admissible class with the best item; if no class is admissible, items with fewer ratings of the user score higher."""
     ratings, classes = state.ratings, state.classes
     n_classes = classes.shape[1]
     room[:n_classes] = 1.0

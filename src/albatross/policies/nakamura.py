@@ -1,4 +1,4 @@
-"""A UCB-like strategy on a matrix factorization: the item's count makes the bonus."""
+"""A UCB-like strategy on a matrix factorization: the bonus depends on how often the item was rated."""
 
 import math
 from dataclasses import dataclass
@@ -19,22 +19,21 @@ from albatross.kernels.search.scoring import plain_scores, scoring_block
 
 @dataclass(frozen=True)
 class Nakamura(Policy):
-    """Predicts by a matrix factorization, and adds a bonus that falls with how often the item, and the user, have been tried.
+    """Predicts with a matrix factorization, and adds a bonus that falls with the number of ratings of the item and of the user.
 
     Model: a rating is ⟨A_u, B_j⟩ plus noise, fitted by ridge regressions. At step t, after n_u ratings by the user and n_j of the item,
 
         score_uj = ⟨A_u, B_j⟩ + c (√(log t / n_u) + √(log t / n_j))
 
-    Symbols: rank k, ridge λ, exploration c in units of the rating. What was never tried counts as tried half a time. Equal scores: each is
-    as likely as the other.
+    Symbols: rank k, ridge λ, exploration c in units of the rating. A count of zero counts as one half. Ties are broken at random.
 
     Cost: select O(|I_u| k² + k³ + |C| k), update O((|I| + |U|) k² + k³), I the distinct items a user has rated and U the users who have
     rated an item; memory O((n + m) k + distinct pairs).
 
     Departures from the paper: a surrogate, written from its abstract and not held against its text, so the formula of the bonus and the
     defaults are provisional. The abstract names two methods with a UCB-like strategy, and not their formulas. The paper selects pairs of a
-    user and an item each day, each pair at most once; here the user comes by chance, so that the user's bonus is the same for all items, and
-    changes no choice. The factorization is kept warm: a rating refits its user, its item, and one more of each by turns.
+    user and an item each day, each pair at most once; here users arrive at random, so the user's bonus is the same for all items and
+    changes no choice. A rating refits its user and its item, and one more of each in turn.
 
     Reference: Nakamura, A UCB-Like Strategy of Collaborative Filtering, 2014.
 

@@ -1,4 +1,4 @@
-"""NMF-Bandit: explore a little less every step, else show what a non-negative factorization thinks best."""
+"""NMF-Bandit: ε-greedy, with ε falling as 1/t, over a non-negative factorization."""
 
 import math
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ RIDGE = 0.1
 """Regularization of every least-squares problem, so that one rating does not decide a whole vector."""
 
 LEAST = 1e-9
-"""The least coordinate, in place of 0. A coordinate that is 0 in all rows would stay 0 for ever, and a user without ratings,
+"""The least coordinate, in place of 0. A coordinate that is 0 in all rows would stay 0, and a user without ratings,
 whose coordinates all end here, is shown what the crowd likes instead of the item that happens to be number 0."""
 
 SOLVERS = ("masked", "anchors", "hottopixx")
@@ -53,12 +53,12 @@ MASKED, ANCHORS, HOTTOPIXX = range(3)
 
 @dataclass(frozen=True)
 class NMFBandit(Policy):
-    """With a probability that falls as 1/t shows an item to explore with, else the best one by a non-negative factorization.
+    """Shows an exploration item with a probability that falls as 1/t, else the best item of a non-negative factorization.
 
-    Model: mean ratings are Y = A W with A ≥ 0 (n × k) and W ≥ 0 (k × m); in the paper the rows of A are also shares of k types
-    of user, and some users are pure types. Step t explores with probability ε_t = min(1, a/t), a = θ (2m' + k), and then draws
-    evenly from S, the 2m' items that everybody explores, and R_u, the m' that this user explores besides (an item in both counts
-    twice). Otherwise it shows
+    Model: mean ratings are Y = A W with A ≥ 0 (n × k) and W ≥ 0 (k × m); in the paper the rows of A are mixtures of k types of user, and
+    some users are of one type only (pure users). Step t explores with probability ε_t = min(1, a/t), a = θ (2m' + k), and then draws
+    uniformly from S, the 2m' items that all users explore, and R_u, another m' that this user explores (an item in both counts twice).
+    Otherwise it shows
 
         j = argmax ⟨A_u, W_j⟩,  where A, W ≥ 0 minimize  Σ N_ui (mean rating of i by u − shift − ⟨A_u, W_i⟩)²
 
@@ -72,17 +72,16 @@ class NMFBandit(Policy):
     O(k² · distinct pairs + (n + m) k²). A fit follows after 50 ratings; with explore-only also before a step
     that exploits, if there is anything new. hottopixx adds a programme of n² unknowns to each.
 
-    Departures from the paper. Printed for ratings in blocks of k items, each with users of its own, and with a so many steps per user, it
-    would need 2,050 users and 22,000 steps of pure exploration at n = m = 200, k = 5, θ = 2, m' = 25. So R_u are dealt
-    from shuffled decks of all items, a leaves n out, and all ratings are fitted (explore-only is as printed, uses some 700 of 25,000
-    ratings, and has about twice to four times the regret). masked fits the cells that were seen and needs no pure users.
-    Least squares over shares stands for the ∞,1-norm. The printed tolerance of hottopixx, 2 · 2m' · 2/√θ, is no less than the norm of
-    a whole row of ratings in [0, 1] unless θ > 16; here it is the least that k pure users allow. Items of S and R_u that are
-    not candidates are left out; if none is left, all candidates are drawn from. Errata: a block ends at min(·, m); the last
-    block is fitted with its own users; Ŵ names two things.
+    Departures from the paper. The paper splits the items into blocks of k, each block with its own users, and explores a steps per user.
+    At n = m = 200, k = 5, θ = 2, m' = 25 that takes 2,050 users and 22,000 steps of pure exploration. So here R_u comes from shuffled
+    decks of all items, a does not contain n, and all ratings are fitted. (explore-only is as printed. It uses about 700 of 25,000 ratings
+    and has two to four times the regret.) masked fits the cells that were seen and needs no pure users. Least squares over shares stands
+    for the ∞,1-norm. The printed tolerance of hottopixx, 2 · 2m' · 2/√θ, is no less than the norm of a whole row of ratings in [0, 1]
+    unless θ > 16; here it is the least that k pure users allow. Items of S and R_u that are not candidates are left out; if none is left,
+    all candidates are drawn from. Errata: a block ends at min(·, m); the last block is fitted with its own users; Ŵ names two things.
 
-    Whether the next step explores is a coin that lies in the state: `update` draws it for the step to come. So both operations
-    know it and `select` changes nothing; until the next rating, all users meet the same coin.
+    Whether the next step explores is part of the state: `update` draws it for the next step. So `select` changes nothing; until the next
+    rating the answer is the same for all users.
 
     Reference: Sen, Shanmugam, Kocaoglu, Dimakis and Shakkottai, Contextual Bandits with Latent Confounders: An NMF Approach, AISTATS 2017.
 
@@ -136,7 +135,7 @@ class NMFBandit(Policy):
         return min(n_items, 2 * self.set_size)
 
     def _expect_feasible(self, n_users: int, n_columns: int) -> None:
-        """Say at once what would fail, or take for ever, after many steps."""
+        """Refuse early what would fail, or take too long, after many steps."""
         size = programme_size(n_users, n_columns)
         if size > LARGEST_PROGRAMME:
             raise InvalidInput(
@@ -195,7 +194,7 @@ class Scratch(NamedTuple):
 
 @kernel
 def exploring_probability(state: State, settings: Settings) -> float:
-    """ε_t of the step after as many as were rated."""
+    """ε_t of the next step."""
     steps = settings.exploring_steps
     if settings.grows_with_users:
         steps *= state.user_factors.shape[0]

@@ -38,17 +38,17 @@ MOST_FEATURES = 128
 class OFUL(Policy):
     """Each user is a linear bandit over given item features: a lower bound for policies that must learn them.
 
-    Model: a rating is ⟨θ_u, x_j⟩ plus noise, x_j known. With V = λI + Σ x_i x_iᵀ over the user's past ratings y_i and
-    μ = V⁻¹ Σ y_i x_i, the user's vector lies in the ellipsoid |q − μ|_V ≤ c, and the item that promises most is shown:
+    Model: a rating is ⟨θ_u, x_j⟩ plus noise, x_j known. With V = λI + Σ x_i x_iᵀ over the user's past ratings y_i and μ = V⁻¹ Σ y_i x_i,
+    the user's vector lies in the ellipsoid |q − μ|_V ≤ c, and the item with the best upper bound is shown:
 
         c = σ √(log det V − k log λ − 2 log δ) + √λ s        j = argmax ⟨μ, x_j⟩ + c |x_j|_V⁻¹
 
-    Symbols: features X, one row x_j per item (k columns), ridge λ, noise σ, confidence δ, norm_bound s.
-    Without a file of features the true ones are taken, which only synthetic worlds have. Equal scores: the first wins.
+    Symbols: features X, one row x_j per item (k columns), ridge λ, noise σ, confidence δ, norm_bound s. Without a file of features the
+    true ones are taken, which only synthetic worlds have. Ties go to the first candidate.
 
     Cost: select O(|C| k² + k³), update O(k²), memory O((n k + m) k).
 
-    Departures from the paper: none; V is factorized anew at each selection, which is exact and, beside scoring, free.
+    Departures from the paper: none. V is factorized again at each selection, which is exact; its cost is small beside scoring.
 
     Reference: Abbasi-Yadkori, Pál and Szepesvári, Improved Algorithms for Linear Stochastic Bandits, 2011.
 
@@ -71,7 +71,7 @@ class OFUL(Policy):
 
     @property
     def needs(self) -> tuple[Need, ...]:  # type: ignore[override]
-        """With features of its own it needs no truth, and can serve."""
+        """With features from a file it needs no truth, so it can be served."""
         return (Need.TRUTH,) if self.features is None else (Need.FEATURES,)
 
     def settings(self) -> "Settings":
@@ -114,7 +114,7 @@ class State(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """As wide as features may be; the first k rows are used."""
+    """Sized for the widest features; the first k rows are used."""
 
     gram: Matrix
     factor: Matrix

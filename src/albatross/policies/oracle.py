@@ -1,4 +1,4 @@
-"""Knows the truth: the yardstick above which nobody gets."""
+"""Knows the true means: no policy can do better."""
 
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple

@@ -32,12 +32,12 @@ class PopularityMemory(Policy):
         score_ui = S_ui / N_ui                                               if the user has rated the item
         score_ui = min((S_i + g) / (N_i + 1) + d / √(1 + N_i), top)          if not
 
-    Symbols: `top` is the top of the scale; if it is not given, the largest rating seen so far, once two have differed.
-    Equal scores: each is as likely as the other, but an item the user gave the top goes before all others.
+    Symbols: `top` is the top of the scale; if it is not given, the largest rating seen so far, once two have differed. Ties are broken at
+    random, but an item the user gave the top goes before all others.
 
     Cost: select O(|I_u| + |C|), update O(|I_u|), I_u the distinct items the user has rated; memory O(n + m + distinct pairs).
 
-    Reference: none; a yardstick for everything that is run on logged ratings, where a second rating repeats the first.
+    Reference: none; a baseline for logged ratings, where a second rating of a pair repeats the first.
 
     >>> from albatross import Agent
     >>> agent = Agent(PopularityMemory(top=5), n_users=2, n_items=3)
@@ -136,7 +136,7 @@ def merge_added(state: State, figures: Vector) -> None:
 def replace_rating(
     state: State, settings: Settings, scratch: Scratch, user: int, item: int, before: float, after: float, random: np.random.Generator
 ) -> None:
-    """The largest rating seen stays the largest seen, also where it is taken back."""
+    """The largest rating seen stays the largest, even if that rating is replaced."""
     exchange_pair(state.pairs, user, item, before, after)
     recount(state.tally, item, before, after)
     state.largest[0] = max(state.largest[0], after)

@@ -22,7 +22,7 @@ from albatross.kernels.search.scoring import best_position
 
 @dataclass(frozen=True)
 class PTS(Policy):
-    """Thompson sampling from a filter of particles, each of which is a whole factorization drawn from its posterior.
+    """Thompson sampling with a particle filter; each particle is a whole factorization drawn from the posterior.
 
     Model: U_i ~ N(0, σ_U² I), V_j ~ N(0, σ_V² I), a rating is y ~ N(⟨U_i, V_j⟩, σ²). Given a particle's item vectors the user's is
 
@@ -38,14 +38,13 @@ class PTS(Policy):
     a particle that replaces another costs n + 2m copied numbers of two bytes. Memory O(D (n k + m k²)). Nothing grows with time
     or with an item's popularity: the sums of each item are kept, and when U_i is redrawn its terms in them are exchanged.
 
-    Departures from the paper: `systematic` resampling, which loses fewer particles, is the default; the paper's is `multinomial`;
-    `ess` resamples only while fewer than half of the particles count, and keeps the weights otherwise.
-    All statistics are those of the present vectors; sums kept with the vectors of the moment, as some implementations have them,
-    are not the model's. After a rating of more than 1024 prior standard deviations the ratings are divided by a power of two, so that the
-    largest is 4 of them: without, the sums overflow.
+    Departures from the paper: `systematic` resampling, which loses fewer particles, is the default; the paper's is `multinomial`; `ess`
+    resamples only while fewer than half of the particles count, and keeps the weights otherwise. All statistics are those of the current
+    vectors. Some implementations keep sums of older vectors, which are not those of the model. After a rating of more than 1024 prior
+    standard deviations the ratings are divided by a power of two, so that the largest is 4 of them: otherwise the sums overflow.
 
-    Reference: Kawale, Bui, Kveton, Tran-Thanh and Chawla, Efficient Thompson Sampling for Online Matrix-Factorization Recommendation, 2015.
-    US patent 10332015 describes the method; who uses it commercially may want to check.
+    Reference: Kawale, Bui, Kveton, Tran-Thanh and Chawla, Efficient Thompson Sampling for Online Matrix-Factorization Recommendation,
+    2015. US patent 10332015 describes the method: check it before commercial use.
 
     >>> from albatross import simulate
     >>> from albatross.environments.synthetic import Gaussian

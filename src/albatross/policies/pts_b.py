@@ -1,4 +1,4 @@
-"""Particle Thompson sampling that also learns how widely the users are spread."""
+"""Particle Thompson sampling that also learns the variance of user vectors."""
 
 import math
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from albatross.kernels.search.scoring import best_position
 
 @dataclass(frozen=True)
 class PTSB(Policy):
-    """Particle Thompson sampling in which each particle also draws the spread of the users from its posterior.
+    """Particle Thompson sampling in which each particle also samples the variance of user vectors from its posterior.
 
     Model: as PTS, U_i ~ N(0, σ_U² I), V_j ~ N(0, σ_V² I), y ~ N(⟨U_i, V_j⟩, σ²), with 1/σ_U² ~ Gamma(shape a, rate b) unknown,
     one value per particle. After U_i and V_j each particle redraws it given its user vectors,
@@ -39,8 +39,8 @@ class PTSB(Policy):
     Departures from the paper: as in PTS. The sum is over the n users who have rated something: a user who has not is integrated out
     (the paper keeps a draw of each, which ties σ_U to where it started), so nothing depends on how many users there is room for.
 
-    Reference: Kawale, Bui, Kveton, Tran-Thanh and Chawla, Efficient Thompson Sampling for Online Matrix-Factorization Recommendation, 2015.
-    US patent 10332015 describes the method; who uses it commercially may want to check.
+    Reference: Kawale, Bui, Kveton, Tran-Thanh and Chawla, Efficient Thompson Sampling for Online Matrix-Factorization Recommendation,
+    2015. US patent 10332015 describes the method: check it before commercial use.
 
     >>> from albatross import Agent
     >>> agent = Agent(PTSB(n_particles=10, rank=2), n_users=3, n_items=4, seed=0)
@@ -151,7 +151,7 @@ def learn_rating(state: State, settings: Settings, scratch: Work, user: int, ite
 
 @kernel
 def sum_square_norms(state: State, scratch: Work) -> None:
-    """Sum the norms afresh whenever the item sums are: the same exchanges have left their rounding errors in both."""
+    """Recompute the sum of norms whenever item sums are recomputed: both collect the same rounding errors."""
     particles, vectors = state.particles, scratch.vectors
     for d in range(state.square_norms.size):
         state.square_norms[d] = 0.0

@@ -1,4 +1,4 @@
-"""Shows anything: the yardstick below which nothing is learned."""
+"""Shows a random item: the baseline for a policy that learns nothing."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple

@@ -1,4 +1,4 @@
-"""SmoothExplore: a little off the best direction, at random."""
+"""SmoothExplore: the best direction plus a small random rotation."""
 
 import math
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ LARGEST_SHARE = 2.0 / 3.0
 
 @dataclass(frozen=True)
 class SmoothExplore(Policy):
-    """Looks in the direction of what is known of the user, turned a little at random, ever less with each visit.
+    """Rotates the estimated user vector by a random angle, which shrinks with each visit, and shows the best item for it.
 
     Model: a rating is ⟨θ_u, x_j⟩ plus noise, x_j known. With θ̂ the ridge regression of the user's ratings on the features, at visit t
 
@@ -38,14 +38,14 @@ class SmoothExplore(Policy):
 
     and the candidate with the largest ⟨d, x_j⟩ is shown.
 
-    Symbols: features X, one row x_j per item (k columns), ridge λ, exploration b. Without a file, the features are a factorization of other
-    users' ratings of rank k; `true` takes the true ones, which only synthetic worlds have. Scores are |θ̂| ⟨d, x_j⟩ and means ⟨θ̂, x_j⟩;
-    where θ̂ is zero, d is any direction. Equal scores: the first wins.
+    Symbols: features X, one row x_j per item (k columns), ridge λ, exploration b. Without a file, the features are a factorization of
+    other users' ratings of rank k; `true` takes the true ones, which only synthetic worlds have. Scores are |θ̂| ⟨d, x_j⟩ and means ⟨θ̂,
+    x_j⟩; where θ̂ is zero, d is any direction. Ties go to the first candidate.
 
     Cost: select O(|C| k + k³), update O(k²), memory O((n k + m) k).
 
-    Departures from the paper: items fill the whole space there, so that d itself is recommended; here it is the item that lies best
-    along d. The schedule is that of the regime with many ratings per user.
+    Departures from the paper: there, items fill the whole space and d itself is recommended; here it is the item with the largest product
+    with d. The schedule is that of the regime with many ratings per user.
 
     Reference: Deshpande and Montanari, Linear Bandits in High Dimension and Recommendation Systems, 2012.
 
@@ -65,7 +65,7 @@ class SmoothExplore(Policy):
 
     @property
     def needs(self) -> tuple[Need, ...]:  # type: ignore[override]
-        """With features of its own it asks the world for nothing, and can serve."""
+        """With features from a file it needs nothing from the world, so it can be served."""
         if self.features is None:
             return (Need.RATINGS,)
         return (Need.TRUTH,) if self.features == TRUE_FEATURES else (Need.FEATURES,)
@@ -83,7 +83,7 @@ class SmoothExplore(Policy):
         return State(item_factors, np.zeros((n_users, packed_size(rank))), np.zeros((n_users, rank)), np.zeros(n_users, np.int64))
 
     def _known(self, n_items: int, streams: Streams, truth: Truth | None) -> Matrix:
-        """The features of the items that anything is known of."""
+        """The features of the items that have any."""
         if self.features is None:
             if truth is None or truth.ratings is None:
                 raise InvalidInput("smooth-explore: nobody's ratings were told; accepted: other users' ratings, or a file in features")
@@ -116,7 +116,7 @@ class State(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """As wide as features may be; the first k rows are used."""
+    """Sized for the widest features; the first k rows are used."""
 
     gram: Matrix
     factor: Matrix

@@ -37,15 +37,15 @@ class SpectralUCB(Policy):
 
     with d the largest number for which (d − 1) Λ_d ≤ T / log(1 + T/λ), the effective dimension.
 
-    Symbols: ridge λ, confidence δ, noise R, norm_bound C, visits T (per user). Of the eigenvectors the `n_eigenvectors` smoothest are
-    kept (J). `graph`: a file with a row of weights per item; none: item vectors of length `rank` are fitted to other users' ratings,
-    and two items are linked if one is among the `neighbours` nearest of the other. Equal scores: the first wins.
+    Symbols: ridge λ, confidence δ, noise R, norm_bound C, visits T (per user). Of the eigenvectors the `n_eigenvectors` smoothest are kept
+    (J). `graph`: a file with a row of weights per item; none: item vectors of length `rank` are fitted to other users' ratings, and two
+    items are linked if one is among the `neighbours` nearest of the other. Ties go to the first candidate.
 
     Cost: select O(|C| J), update O(m J + J²), because the width of every item is kept per user: memory O(n (J² + m)). Offline O(m³), and
     refused beyond 5,000 items.
 
-    Departures: truncation to J eigenvectors. Items outside the graph have no features. Eigenvectors come from LAPACK: of equal
-    eigenvalues another machine may choose other vectors, so this policy alone need not have the same bits everywhere.
+    Departures: truncation to J eigenvectors. Items outside the graph have no features. Eigenvectors come from LAPACK: for equal
+    eigenvalues another machine may return other vectors, so only this policy may give different bits on different machines.
 
     Reference: Valko, Munos, Kveton and Kocák, Spectral Bandits for Smooth Graph Functions, 2014.
 
@@ -68,7 +68,7 @@ class SpectralUCB(Policy):
 
     @property
     def needs(self) -> tuple[Need, ...]:  # type: ignore[override]
-        """A graph in a file, or ratings to make one from."""
+        """A graph from a file, or other users' ratings to build one."""
         return (Need.RATINGS,) if self.graph is None else (Need.GRAPH,)
 
     def settings(self) -> "Settings":

@@ -19,16 +19,16 @@ from albatross.kernels.replacing import exchange_pair
 
 @dataclass(frozen=True)
 class UserUCB(Policy):
-    """Every user is a bandit of their own with one arm per item, and nobody learns from anybody else: UCB1 per user.
+    """One independent UCB1 bandit per user, with one arm per item: no user learns from another.
 
     Model: every pair has a mean of its own. After t_u ratings of user u, N_ui of them of item i,
 
         score_ui = mean_ui + c √(2 log t_u / N_ui)
 
-    and an item the user has not rated scores +∞: before each user has tried every candidate, this is random exploration.
+    and an item the user has not rated scores +∞: until a user has tried every candidate, this is random exploration.
 
-    Symbols: scale c, in units of the reward. Equal scores: each is as likely as the other. What is expected of an item the
-    user has not rated is the user's mean rating.
+    Symbols: scale c, in units of the reward. Ties are broken at random. The mean of an item that the user has not rated is the user's mean
+    rating.
 
     Cost: select O(|I_u| + |C|), update O(|I_u|), I_u the distinct items the user has rated; memory O(n + distinct pairs).
 

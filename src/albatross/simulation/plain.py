@@ -1,4 +1,4 @@
-"""The trial of a policy in plain Python: slower, and before the same public as every other."""
+"""The trial of a policy in plain Python: slower, with the same users and noise as every other trial."""
 
 import hashlib
 import time
@@ -20,7 +20,7 @@ REPORTED_STEPS = 64
 
 
 class PlainLife:
-    """The trial of a policy in plain Python, under way."""
+    """The trial of a policy in plain Python, in progress."""
 
     at_once = REPORTED_STEPS
 
@@ -40,7 +40,7 @@ class PlainLife:
             self._step()
 
     def _step(self) -> None:
-        """Ask for an item, show it, teach what was said."""
+        """Ask for an item, show it, and teach the reward."""
         policy, player, visits, public = self._policy, self._player, self._visits, self.public
         user, candidates = visits.arrive()
         n_candidates = candidates.size
@@ -79,7 +79,7 @@ def _scores(policy: Plain, player: Any, user: int, candidates: NDArray[np.int64]
 
 
 def _lessons(public: Public) -> str:
-    """What a plain policy has learned cannot be seen; this names the ratings it learned from."""
+    """The state of a plain policy is not visible; this id names the ratings that it learned from."""
     digest = hashlib.blake2b(digest_size=16)
     for array in (public.users, public.record.items, public.record.rewards):
         digest.update(array.tobytes())

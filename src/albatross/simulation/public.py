@@ -1,6 +1,6 @@
 """The public of one trial: who arrives, what they may be shown, how they react, and what is recorded of it.
 
-Compiled and plain policies meet it through the same functions, so at the same seed it is the same for both, bit for bit.
+Compiled and plain policies use the same functions, so at the same seed it is the same for both, bit for bit.
 """
 
 import math
@@ -38,7 +38,7 @@ RECORDED_STEP = 64
 
 
 class Record(NamedTuple):
-    """What is written at every step, and read where it is heard of later."""
+    """What is written at every step, and read again where ratings arrive late."""
 
     items: NDArray[np.int32]
     rewards: NDArray[np.float64]
@@ -60,7 +60,7 @@ def meet(world: World, user: int, offering: np.random.Generator) -> tuple[int, i
 def answer(
     world: World, user: int, candidates: Items, position: int, slate: Slate, draw: float, ruler: Ruler, record: Record, step: int
 ) -> float:
-    """The user is shown the candidate at this position: what they say of it, and what is recorded of the step."""
+    """Show the candidate at this position: returns the reward, and records the step."""
     item = candidates[position] if candidates.size > 0 else position
     expected = expected_reward(world, user, position, item)
     reward = reaction(world, expected, draw)
@@ -115,7 +115,7 @@ class Public:
 
 
 class Life(Protocol):
-    """A trial under way. However its steps are parted, they are the same, bit for bit."""
+    """A trial in progress. However its steps are divided into calls, the result is the same, bit for bit."""
 
     public: Public
     done: int
@@ -124,14 +124,14 @@ class Life(Protocol):
     """Steps after which somebody who waits should hear of it."""
 
     def advance(self, n_steps: int) -> None:
-        """So many steps more, but none beyond the horizon."""
+        """Run so many further steps, but none beyond the horizon."""
 
     def recording(self) -> Recording:
         """All of it, once the horizon is reached."""
 
 
 class Visits:
-    """A public for plain Python: users come one by one. `arrive`, then `show` or `pass_by`, and so on."""
+    """A public for plain Python: users arrive one by one. Call `arrive`, then `show` or `pass_by`, and so on."""
 
     def __init__(self, public: Public, n_items: int) -> None:
         self.public = public
@@ -163,7 +163,7 @@ class Visits:
         return int(found[0]) if found.size else None
 
     def show(self, position: int, scores: NDArray[np.float64] | None = None) -> float:
-        """What the user says of the candidate at this position. Scores are needed where rankings are measured."""
+        """The reward for the candidate at this position. Scores are needed where rankings are measured."""
         if scores is not None:
             self._slate.scores[: scores.size] = scores
         public, step, draw = self.public, self.step, float(self._draws[self.step % CHUNK])
@@ -173,7 +173,7 @@ class Visits:
         return float(reward)
 
     def pass_by(self) -> float:
-        """The user is shown nothing and leaves: the mean of the best item they might have been shown."""
+        """Show nothing: the user leaves. Returns the mean of the best item they could have been shown."""
         best = best_expected(self.public.world, int(self.public.users[self.step]))
         self.step += 1
         return best

@@ -1,6 +1,6 @@
 """A trial whose users live on several shards, in one process or in several: each is an agent of its own, and they exchange what they know.
 
-Everybody arrives when they would on one machine, is offered the same and has the same moods. User u lives on shard u mod shards. The shards
+Arrivals, candidates and noise are the same as on one machine. User u lives on shard u mod shards. The shards
 exchange after fixed numbers of arrivals, all together, so a trial is a function of its recipe and its seed, in however many
 processes it runs.
 """
@@ -50,7 +50,7 @@ def live_here(
     exploring: np.random.Generator,
     learning: np.random.Generator,
 ) -> None:
-    """As `live`, for the users of one shard: others arrive, too, and have no number here."""
+    """As `live`, for the users of one shard. Arrivals of other users are skipped."""
     for step in range(began, began + draws.size):
         user = users[step]
         start, stop = meet(world, user, offering)
@@ -78,7 +78,7 @@ class Recipe:
 
 
 class Lived(NamedTuple):
-    """What one shard came to."""
+    """The result of one shard."""
 
     shard: int
     record: Record

@@ -1,4 +1,4 @@
-"""A trial: a user arrives, is shown an item, reacts, and the policy learns, thousands of times in compiled code."""
+"""A trial: a user arrives, is shown an item and reacts, and the policy learns. All steps run in compiled code."""
 
 import time
 from collections.abc import Callable
@@ -58,9 +58,9 @@ def simulate(
     ndcg: NDCG | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Recording:
-    """Let a policy live in a fresh world of this environment for so many steps.
+    """Run a policy in a fresh world of this environment for `horizon` steps.
 
-    The same seed gives every policy the same world, the same arrivals and the same moods. A policy in plain Python is given by
+    The same seed gives every policy the same world, the same arrivals and the same noise. A policy in plain Python is given by
     the class or function that makes it, or by `plain(maker, parameter=value)`.
     `ndcg` also measures how good each ranking was, where relevances have a floor.
     `progress` is called with the number of steps done since the last call.
@@ -82,7 +82,7 @@ def simulate(
 def begin(
     policy: Policy | type[Policy] | Callable[..., Player], environment: Environment, horizon: int, seed: int = 0, ndcg: NDCG | None = None
 ) -> Life:
-    """A trial before its first step, for whoever wants to look at it between two."""
+    """A trial before its first step, to be run in slices."""
     check_whole("horizon", horizon, 1)
     check_whole("seed", seed, 0)
     recipe = as_policy(policy)
@@ -92,7 +92,7 @@ def begin(
 
 
 class CompiledLife:
-    """The trial of a compiled policy, under way."""
+    """The trial of a compiled policy, in progress."""
 
     at_once = CHUNK
 

@@ -1,1 +1,1 @@
-"""Many trials, and what they say together."""
+"""Many trials, and statistics over them."""

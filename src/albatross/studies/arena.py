@@ -1,4 +1,4 @@
-"""Policies side by side, to be looked at while they run: all trials are at the same step, and a picture of them can be made at any."""
+"""Policies side by side, to be watched while they run: all trials are at the same step, and can be shown at any step."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -139,7 +139,7 @@ class Arena:
             }
 
     def comparison(self) -> Comparison:
-        """What `compare` would have come to, bit for bit, but for the time it took."""
+        """The result of `compare` with the same arguments, bit for bit, except for the time it took."""
         results = {
             course.policy: [result_of(trial, life.recording()) for trial, life in zip(course.trials, course.lives, strict=True)]
             for course in self.courses
@@ -177,5 +177,5 @@ def _curve(estimate: Estimate) -> Curve:
 
 
 def _number(value: float) -> float | None:
-    """As many digits as can be seen; none where there is no interval."""
+    """As many digits as are visible; None where there is no interval."""
     return None if np.isnan(value) else float(f"{value:.{DIGITS}g}")

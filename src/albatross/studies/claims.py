@@ -1,6 +1,6 @@
-"""What the paper claims, and what the trials say of it: reproduced, not reproduced, or undecided.
+"""The claims of the paper, and the verdict of the trials: reproduced, not reproduced, or undecided.
 
-Every word rests on an interval: a claim is reproduced if the whole 95 % interval agrees with it, not reproduced if the whole
+Every verdict rests on an interval: a claim is reproduced if the whole 95 % interval agrees with it, not reproduced if the whole
 interval contradicts it, and undecided in between. With fewer than five seeds no claim is judged.
 """
 

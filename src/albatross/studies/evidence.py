@@ -1,4 +1,4 @@
-"""From finished trials to what claims are judged by."""
+"""From finished trials to the evidence that claims are judged by."""
 
 from collections.abc import Sequence
 
@@ -33,7 +33,7 @@ def collect(studies: Sequence[Study], journal: Journal) -> Outcomes:
 
 
 def collect_beyond(studies: Sequence[Study], journal: Journal, outcomes: Outcomes, horizon: int) -> Contenders:
-    """What the paper does not have, and beside it the paper's three."""
+    """Policies that the paper does not have, beside the three that it has."""
     contenders: Contenders = {}
     for study in studies:
         for trial in study.trials():

@@ -55,7 +55,7 @@ def execute(
 
 
 def check_engine(engine: str) -> None:
-    """Refuse an engine that cannot run anything, before anybody waits for it."""
+    """Refuse an engine that cannot run, before anything is compiled."""
     if engine != "local" and engine != "ray" and not engine.startswith("ray://"):
         raise InvalidInput(f"engine is {engine!r}; accepted: local, ray, ray://host:port")
     if engine != "local":
@@ -124,7 +124,7 @@ def _paces(cast: Sequence[tuple[int, Trial]]) -> list[tuple[int, float]]:
 
 
 def _check_portable(trials: Sequence[Trial]) -> None:
-    """Refuse a policy that no other process could have."""
+    """Refuse a policy that cannot be sent to another process."""
     for policy in {type(trial.policy) for trial in trials}:
         if not is_ours(policy):
             pack(policy)
@@ -152,7 +152,7 @@ def _run_numbered(position: int, trial: Trial) -> tuple[int, Result]:
 
 @contextmanager
 def _deaf() -> Iterator[None]:
-    """Do not hear the interrupt key. Neither do processes started meanwhile: it reaches all of a terminal, and their parent answers."""
+    """Ignore the interrupt key, also in processes started meanwhile: it reaches every process of a terminal, but only the parent reacts."""
     if threading.current_thread() is not threading.main_thread():  # where Python lets nobody say what a signal does
         yield
         return

@@ -1,4 +1,4 @@
-"""How regret grows with time, with users and with items: exponents, and what they say of sub-linear growth."""
+"""How regret grows with time, with users and with items: exponents, and a verdict on sub-linear growth."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

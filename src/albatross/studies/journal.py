@@ -57,7 +57,7 @@ class Journal:
         )
 
     def add(self, trial: Trial, result: Result) -> None:
-        """Write a finished trial, to the disk itself: what is here is never run again."""
+        """Write a finished trial to disk (fsync): it is never run again."""
         key = trial_key(trial)
         entry: dict[str, Any] = {"key": key, "recipe": trial.recipe(), "checkpoints": result.checkpoints.tolist()}
         entry |= {name: getattr(result, name).tolist() for name in CURVES}
@@ -69,7 +69,7 @@ class Journal:
         self._finished[key] = entry
 
     def finished(self, trials: Iterable[Trial]) -> dict[Trial, Result]:
-        """Those of the trials that are finished, in their order, with their results."""
+        """The finished ones among these trials, in their order, with their results."""
         return {trial: self[trial] for trial in trials if trial in self}
 
     def write_parquet(self, trials: Sequence[Trial]) -> None:
@@ -122,7 +122,7 @@ class Journal:
                 _write_csv(self.folder / RESULTS, partial)
 
     def _read(self) -> dict[str, dict[str, Any]]:
-        """What was written whole. A last line cut off by a crash is cut off the file, so that the next one begins a line."""
+        """All complete lines. An incomplete last line, left by a crash, is removed from the file, so that the next entry starts a line."""
         if not self.path.exists():
             return {}
         content = self.path.read_bytes()

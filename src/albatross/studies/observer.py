@@ -1,4 +1,4 @@
-"""Whoever waits for trials: what they are told meanwhile. Nothing here prints; a command line, or a notebook, decides where it goes."""
+"""What the caller is told while trials run. Nothing here prints; the command line or a notebook decides where messages go."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -25,7 +25,7 @@ def _unwatched(steps: int) -> AbstractContextManager[Progress | None]:
 
 @dataclass(frozen=True)
 class Observer:
-    """What to call with news, with warnings, and while trials run; what is not given hears nothing."""
+    """Functions to call with news, with warnings and with progress; each is optional."""
 
     tell: Callable[[str], None] = _unheard
     warn: Callable[[str], None] = _unheard
@@ -33,7 +33,7 @@ class Observer:
     """From the number of steps in all to what is called with those done, or to nothing where nobody watches."""
 
     def warn_of_memory(self, trials: Sequence[Trial]) -> None:
-        """Say beforehand which policies take much memory."""
+        """Warn beforehand of policies that take much memory."""
         for policy, trial in {trial.policy: trial for trial in trials}.items():
             if MUCH_MEMORY <= trial.footprint() <= memory_limit():  # what cannot fit is refused with the estimate
                 sizes = f"{trial.environment.n_users:,} users, {trial.environment.n_items:,} items, {trial.horizon:,} steps"

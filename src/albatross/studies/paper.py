@@ -17,7 +17,7 @@ RIVALS = ("alb", "pts", "nmf-bandit")
 BEYOND = "mean-field"
 """Ours, which the paper does not have."""
 SIMPLE = ("epsilon-als", "item-mean", "popularity-memory")
-"""Others that it does not have, and that whoever claims to be better must beat."""
+"""Strong policies that the paper does not have."""
 SYNTHETIC = ("gaussian", "uniform", "bernoulli")
 REAL = ("book-crossing", "movielens-100k", "jester-2")
 TITLES = {
@@ -57,7 +57,7 @@ def shipped_parameters() -> Tuned:
 
 
 def available_environments(real: bool = True) -> tuple[dict[str, Environment], dict[str, str]]:
-    """The six data sets, or the synthetic ones, by name; and, for those that are not here, why."""
+    """The six data sets, or the synthetic ones, by name; and a reason for each that is missing."""
     present: dict[str, Environment] = {}
     missing: dict[str, str] = {}
     for name in SYNTHETIC + (REAL if real else ()):
@@ -73,7 +73,7 @@ def tuned_policy(tuned: Tuned, dataset: str, name: str, **changes: Any) -> Polic
 
 
 def comparison_studies(environments: dict[str, Environment], tuned: Tuned, horizon: int = HORIZON, n_seeds: int = N_SEEDS) -> list[Study]:
-    """Figures 1 to 4: every rival everywhere, and at three ranks on one data set; and ALB for longer, to see how its regret grows."""
+    """Figures 1 to 4: every rival on every data set, and at three ranks on one; and a longer run of ALB for the growth of its regret."""
     seeds = tuple(range(n_seeds))
     synthetic = tuple(name for name in SYNTHETIC if name in environments)
     real = tuple(name for name in REAL if name in environments)

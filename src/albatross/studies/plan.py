@@ -49,7 +49,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Choice:
-    """Several cells on one data set, one of which is kept: the one that does best on the seeds of the tuning."""
+    """Several cells on one data set, one of which is kept: the one with the least regret on the seeds of the tuning."""
 
     cells: tuple[Cell, ...]
 

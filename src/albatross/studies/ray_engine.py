@@ -1,4 +1,4 @@
-"""Trials on a cluster: the same function on the same trials, wherever there is a free core."""
+"""Trials on a Ray cluster: the same function on the same trials, on any free core."""
 
 import os
 from collections.abc import Iterator, Sequence

@@ -25,7 +25,7 @@ from albatross.studies.tuning import best_parameters, write_parameters
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What was run, and what it says of the paper's claims."""
+    """What was run, and the verdict on each of the paper's claims."""
 
     horizon: int
     n_seeds: int

@@ -1,4 +1,4 @@
-"""Studies run to their end, interrupted and resumed at will: what the journal holds is never run again."""
+"""Runs studies to their end. They can be interrupted and resumed: what is in the journal is never run again."""
 
 from collections.abc import Sequence
 

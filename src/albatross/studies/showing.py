@@ -1,4 +1,4 @@
-"""Policies and estimates as people read them: written one way in every table, report and verdict."""
+"""Policies and estimates as text, in the same form in every table, report and verdict."""
 
 from dataclasses import MISSING, fields
 from typing import Any
@@ -15,7 +15,7 @@ NOTHING = "–"
 
 
 def label(policy: Policy, shards: int = 1, exchange: int | None = None) -> str:
-    """The name of a policy and what about it is not as usual: `alb ridge=0.01`, or `alb ridge=0.01, 4 shards, exchange=50`."""
+    """The name of a policy and the parameters that are not the default: `alb ridge=0.01`, or `alb ridge=0.01, 4 shards, exchange=50`."""
     values = policy.parameters()
     unusual = [field.name for field in fields(policy) if field.default is MISSING or values[field.name] != field.default]
     words = " ".join([policy.policy_name(), *(f"{name}={show_value(values[name])}" for name in unusual)])

@@ -1,4 +1,4 @@
-"""What several seeds say together, and how sure of it one may be."""
+"""Means over seeds, and their intervals."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -66,7 +66,7 @@ def bootstrap(
 
 
 def interquartile_mean(strata: Sequence[ArrayLike], random: np.random.Generator) -> Estimate:
-    """The mean of the middle half of all values: less moved by a single lucky or unlucky seed than the mean.
+    """The mean of the middle half of all values: less sensitive to a single outlier seed than the mean.
 
     >>> float(interquartile_mean([[0.0, 2.0, 4.0, 100.0]], np.random.default_rng(0)).mean)
     3.0
@@ -86,7 +86,7 @@ def paired_difference(first: ArrayLike, second: ArrayLike, random: np.random.Gen
 
 
 def probability_of_improvement(first: ArrayLike, second: ArrayLike, random: np.random.Generator) -> Estimate:
-    """How likely a run of the first is to have less regret than a run of the second; ties count half.
+    """The probability that a run of the first has less regret than a run of the second; ties count half.
 
     >>> float(probability_of_improvement([1.0, 2.0], [2.0, 3.0], np.random.default_rng(0)).mean)
     0.875

@@ -58,7 +58,7 @@ class Trial:
         return self.shards * footprint(self.policy, n_users, self.environment.n_items, -(-self.horizon // self.shards))
 
     def protocol(self) -> str:
-        """Whether a user may be shown an item again, and what is kept apart, in words: others measure the one or the other in silence."""
+        """In words: whether a user may be shown an item again, and what is held back."""
         parameters = self.environment.parameters()
         repeats = "with repeats" if parameters.get("repeats", True) else "without repeats"
         return f"{repeats}, half of the {parameters['split']} told beforehand" if "split" in parameters else repeats
@@ -66,7 +66,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Result:
-    """What a trial came to; curves are read off after the steps in `checkpoints`."""
+    """The result of a trial; curves have their values after the steps in `checkpoints`."""
 
     checkpoints: NDArray[np.int64]
     regret: NDArray[np.float64]

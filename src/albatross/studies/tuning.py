@@ -1,4 +1,4 @@
-"""Choosing parameters on one set of seeds, to be reported on another."""
+"""Tuning: parameters are chosen on one set of seeds and reported on another."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ def settle(study: Study, journal: Journal) -> Study:
 
 
 def best_parameters(grid: Study, journal: Journal) -> Tuned:
-    """Per data set and policy the point of the grid with the least mean regret at the horizon; of equals, the first."""
+    """Per data set and policy the point of the grid with the least mean regret at the horizon; ties go to the first."""
     least: dict[tuple[str, str], float] = {}
     tuned: Tuned = {}
     for cell in grid.cells:

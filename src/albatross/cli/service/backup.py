@@ -1,4 +1,4 @@
-"""`albatross backup`: a copy of a folder, while it serves."""
+"""`albatross backup`: copy a folder while it serves."""
 
 from pathlib import Path
 
@@ -9,9 +9,9 @@ from albatross.service.storage.home import home_of
 
 
 def backup(folder: str, target: Path, *, policy: str | None = None) -> None:
-    """Copy a folder to a new one, while it serves, and rebuild the model from the copy. Everything acknowledged before is in it.
+    """Copy a folder to a new one, also while it serves, and verify the copy. It has everything acknowledged before the command.
 
-    Of a database of PostgreSQL, the copy is a folder that can be served, too.
+    The copy of a PostgreSQL database is a folder that can be served.
 
     Example: albatross backup shop.albatross backups/monday
 

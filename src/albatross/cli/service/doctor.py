@@ -7,14 +7,14 @@ from albatross.service.tools.doctor import examine
 
 
 def doctor(folder: str, *, accept_loss: bool = False, policy: str | None = None) -> None:
-    """Look at everything a service needs, and say what is wrong, with what to do. A running service goes on.
+    """Check everything a service needs, and say what is wrong and what to do. A running service is not disturbed.
 
     Parameters
     ----------
     folder
         A folder of the service, or where one is to be made; or an address postgresql://…
     accept_loss
-        Where acknowledged events are missing at the end of the log: go on without them. Keep a copy of the folder first.
+        If acknowledged events are missing at the end of the log: continue without them. Copy the folder first.
     policy
         Where a policy from outside is now, as file.py:Class, if it was moved.
     """

@@ -5,7 +5,7 @@ from albatross.service.api.requests import ForgetUser
 
 
 def forget(folder: str, user: str, *, policy: str | None = None) -> None:
-    """Erase a user's events from the log, and rebuild the model as if they had never come. This cannot be undone.
+    """Erase a user's events from the log, and rebuild the model as if they had never existed. This cannot be undone.
 
     Parameters
     ----------

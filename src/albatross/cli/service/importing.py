@@ -31,10 +31,10 @@ def import_ratings(
     rating_column: str = "rating",
     source: str | None = None,
 ) -> None:
-    """Bring ratings of the past into a folder, in the order of the file. An import that was interrupted is simply done again.
+    """Import past ratings into a folder, in the order of the file. After an interruption, run the same command again.
 
-    A row is known by the source and its content: of a file that was edited, only the rows that are new are applied.
-    Rows that cannot be accepted are shown with their line, and the others are brought in; the exit code then is 2.
+    A row is identified by its source and content: of an edited file, only the new rows are applied.
+    Rows that cannot be accepted are printed with their line, and the others are imported; the exit code then is 2.
 
     Example: albatross import shop.albatross ratings.csv --scale 1..5
 
@@ -51,7 +51,7 @@ def import_ratings(
     setting
         Parameter of the policy, as key=value; may be given several times.
     accept_changed_policy
-        Where the source of a policy from outside has changed: learn from the whole log anew, with the new source.
+        If the source of a policy from outside has changed: learn from the whole log again, with the new source.
     user_column
         The column that names the user.
     item_column
@@ -59,7 +59,7 @@ def import_ratings(
     rating_column
         The column that holds the rating.
     source
-        What to know the rows by; if not given, the name of the file. The same row of another source is another rating.
+        The name that identifies the rows; if not given, the name of the file. The same row of another source is another rating.
     """
     columns = (user_column, item_column, rating_column)
     total = sum(1 for _ in read_rows(file, *columns))

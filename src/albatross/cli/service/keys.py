@@ -1,4 +1,4 @@
-"""`albatross keys`: who may ask a service what."""
+"""`albatross keys`: the API keys of a service."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -19,14 +19,14 @@ from albatross.service.storage.home import home_of, is_address
 WIDE = 1_000
 """Columns: no cell of a list that programs may read is cut or folded."""
 
-keys = App(name="keys", help="Who may ask a service what: create, list, revoke, rotate.", help_format="plaintext")
+keys = App(name="keys", help="API keys of a service: create, list, rotate, revoke.", help_format="plaintext")
 
 
 @keys.command
 def create(folder: str, *, scope: Annotated[list[str], Parameter(negative=())], note: str = "", expires: str | None = None) -> None:
-    """Make a key and print it. This is the only time that it can be seen: only a hash of it is kept.
+    """Create a key and print it. It cannot be printed again: only a hash is stored.
 
-    A running service knows it at once, and from the first key on answers nobody without one.
+    A running service accepts it at once. From the first key on, every request needs a key.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def create(folder: str, *, scope: Annotated[list[str], Parameter(negative=())], 
 
 @keys.command(name="list")
 def show(folder: str) -> None:
-    """The keys of a service: their names, never themselves.
+    """List the keys of a service: their names and scopes, never the keys themselves.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def show(folder: str) -> None:
 
 @keys.command
 def revoke(folder: str, name: str) -> None:
-    """End a key, at once, in a running service, too.
+    """Revoke a key at once, also in a running service.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def revoke(folder: str, name: str) -> None:
 
 @keys.command
 def rotate(folder: str, name: str, *, overlap: str | None = None) -> None:
-    """Make a key that allows the same as another and print it. The other one still works for a while.
+    """Create a key with the scopes of another and print it. The old key still works for a while.
 
     A key that was made to expire after some time is replaced by one that expires after the same time, from now on.
 

@@ -1,4 +1,4 @@
-"""`albatross replay`: a log under another policy, a warm start."""
+"""`albatross replay`: a log with another policy."""
 
 from pathlib import Path
 from typing import Annotated
@@ -18,7 +18,7 @@ def replay(
     policy: str,
     setting: Annotated[list[str] | None, Parameter(name="--set", negative=())] = None,
 ) -> None:
-    """Build a new folder with all events of another under another policy, which so begins with all that was ever rated.
+    """Build a new folder with all events of a folder and another policy, which learns from every past rating.
 
     Ids of events and of decisions stay valid: the new folder can take the place of the old one.
 

@@ -10,7 +10,7 @@ from albatross.service.tools.restore import restore as restore_backup
 def restore(backup: Path, folder: str, *, policy: str | None = None) -> None:
     """Make a folder from a backup, after rebuilding the model from it. The backup stays as it is.
 
-    Decisions of the lost folder that are younger than the backup are unknown in the new one: rating them is refused.
+    Decisions made after the backup are unknown in the new folder: ratings of them are refused.
 
     Examples: albatross restore backups/monday shop.albatross; albatross restore backups/monday postgresql://albatross@db.example/shop
 

@@ -54,7 +54,7 @@ def serve(
     setting
         Parameter of the policy, as key=value; may be given several times.
     accept_changed_policy
-        Where the source of a policy from outside has changed: learn from the whole log anew, with the new source.
+        If the source of a policy from outside has changed: learn from the whole log again, with the new source.
     seed
         Seed of a new folder; 0 if not given.
     floor

@@ -1,4 +1,4 @@
-"""`albatross snapshot`: the model beside the log, so that the next start is quick."""
+"""`albatross snapshot`: write the model beside the log, so that the next start is quick."""
 
 from albatross.cli.service.folder import meet, opened_engine
 from albatross.service.api.requests import TakeSnapshot

@@ -11,12 +11,12 @@ from albatross.service.storage.reading import read_genesis
 
 
 def verify(folder: str, *, decisions: bool = False, policy: str | None = None, snapshots: Path | None = None) -> None:
-    """Rebuild the model from the log alone, and compare it with every snapshot. Every event, every id, the chain and the mark are checked.
+    """Rebuild the model from the log alone, and compare it with every snapshot. All events, ids, the hash chain and the mark are checked.
 
     Parameters
     ----------
     folder
-        A folder of the service or an address postgresql://…, running or not: what it had when the command began.
+        A folder of the service or an address postgresql://…, running or not. Events that arrive during the command are not included.
     decisions
         Also make every decision again, and compare.
     policy

@@ -1,4 +1,4 @@
-"""What a comparison comes to: a line of words, a table, a JSON file."""
+"""The result of a comparison: a headline, a table, a JSON file."""
 
 import json
 from pathlib import Path
@@ -31,7 +31,7 @@ def headings(comparison: Comparison) -> tuple[str, ...]:
 
 
 def comparison_blocks(comparison: Comparison) -> dict[str, list[list[str]]]:
-    """One line per policy, what a person wants to know first; who is told more beforehand stands apart, under what that is."""
+    """One line per policy with its main results. Policies that are told more have a block of their own."""
     blocks: dict[str, list[list[str]]] = {}
     for policy, results in sorted(comparison.results.items(), key=lambda entry: len(entry[0].needs)):
         regret = mean_over_seeds([result.regret[-1] for result in results], stream(0, "bootstrap"))
@@ -43,7 +43,7 @@ def comparison_blocks(comparison: Comparison) -> dict[str, list[list[str]]]:
 
 
 def as_json(comparison: Comparison) -> dict[str, Any]:
-    """Everything a later program may want, as plain values."""
+    """Everything as plain values, for other programs."""
     return {
         "dataset": comparison.dataset,
         "dataset_parameters": comparison.environment.parameters(),

@@ -74,7 +74,7 @@ def _markdown(block: Block) -> str:
 
 
 def as_html(title: str, blocks: Sequence[Block]) -> str:
-    """One file, with all it needs in it: it asks for nothing, and runs no script but ours."""
+    """One file with everything in it: it makes no request, and runs no script but ours."""
     pictures = [block for block in blocks if isinstance(block, Picture) and block.charts]
     body = "\n".join(_html(block) for block in blocks)
     scripts = embedded([(picture.quantity, picture.charts) for picture in pictures]) if pictures else ""
@@ -104,7 +104,7 @@ def _html(block: Block) -> str:
 
 
 def _are_numbers(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[bool]:
-    """Per column whether all of it are numbers, with or without an interval: these stand to the right."""
+    """Per column whether it has only numbers, with or without an interval: these are aligned right."""
     columns = list(zip(*rows, strict=True)) or [()] * len(headings)
     return [bool(column) and all(A_NUMBER.fullmatch(cell) for cell in column) for column in columns]
 

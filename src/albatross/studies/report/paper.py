@@ -100,7 +100,7 @@ def _numbers(outcomes: Outcomes, horizon: int) -> Grid:
 
 
 def _comparisons(outcomes: Outcomes, horizon: int) -> Grid:
-    """Regret at the horizon: paired by seed, by the middle half of the seeds, and how likely ALB is to have less."""
+    """Regret at the horizon: paired difference, interquartile mean, and the probability that ALB has less."""
     rows = []
     for dataset, policy, rank, steps in outcomes:
         if policy == "alb" or steps != horizon or rank != 5:

@@ -1,4 +1,4 @@
-"""What the tables of a reproduction tell of each policy: regret at some moments, rankings, time."""
+"""The columns of a reproduction's tables: regret at some steps, rankings, time."""
 
 from collections.abc import Sequence
 

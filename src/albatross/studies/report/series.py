@@ -1,4 +1,4 @@
-"""The numbers that figures show. How they are drawn is left to whoever draws them."""
+"""The numbers that figures show. Drawing is done elsewhere."""
 
 import csv
 import math
@@ -42,7 +42,7 @@ class Chart(NamedTuple):
 
 
 class Tradeoff(NamedTuple):
-    """What each value of a parameter buys and costs on one data set."""
+    """Regret and time for each value of a parameter on one data set."""
 
     title: str
     values: Sequence[str]

@@ -24,7 +24,7 @@ class Finished(NamedTuple):
 
 
 def standings(study: Study, journal: Journal, at: Sequence[int] = ()) -> Summary:
-    """Per data set a line per policy, least regret first; who is told more has a block apart. Regret is shown at these steps, too."""
+    """Per data set a line per policy, least regret first, with regret at these steps. Policies that are told more have their own block."""
     blocks = {}
     for (dataset, told), group in _groups(study, journal).items():
         ordered = sorted(group, key=lambda finished: float(np.mean(_final(finished))))
@@ -37,9 +37,9 @@ def standings(study: Study, journal: Journal, at: Sequence[int] = ()) -> Summary
 
 
 def mean_ranks(studies: Sequence[tuple[Study, Journal]]) -> Summary:
-    """The mean rank of each policy over all data sets on which everybody is finished, among those who are told nothing.
+    """The mean rank of each policy that is told nothing, over all data sets on which all such policies are finished.
 
-    Ranks are taken seed by seed, and their interval draws seeds again within each data set. With fewer than five seeds there is none.
+    Ranks are taken seed by seed; their interval is a bootstrap over seeds within each data set. With fewer than five seeds there is none.
     """
     ranks: dict[str, list[NDArray[np.float64]]] = {}
     firsts: dict[str, int] = {}

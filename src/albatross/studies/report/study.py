@@ -1,4 +1,4 @@
-"""The finished part of a study in numbers: everybody, and one policy against the best of the others."""
+"""The finished part of a study in numbers: all policies, and one policy against the best of the others."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -36,7 +36,7 @@ class Summary(NamedTuple):
 
 
 def summarize(planned: Study, journal: Journal) -> Summary:
-    """A line per policy: how many seeds are finished, and what they come to. Who is told more beforehand has a block apart."""
+    """A line per policy: the number of finished seeds, and their results. Policies that are told more have their own block."""
     protocols = sorted({trial.protocol() for trial in planned.trials()})
     title = f"{planned.title}: {planned.horizon:,} steps {'; '.join(protocols)}{_noted(planned)}"
     headings = ["policy", "seeds", "regret", interval_heading(len(planned.seeds)), *(["NDCG"] if planned.ndcg else []), "s/trial"]
@@ -59,7 +59,7 @@ def study_blocks(planned: Study, journal: Journal, picture: Picture) -> list[Blo
 def compare_policies(planned: Study, journal: Journal, policy: str, at: Sequence[int] = ()) -> Summary:
     """Per data set: the policy, the best of the others, and their difference over the seeds that both have finished.
 
-    Others who are told beforehand what the policy is not told are left out.
+    Policies that are told more than this one are left out.
     Regret is compared at these steps, or, without any, at the horizon; rankings where the study measures them.
     """
     for step in at:

@@ -1,0 +1,56 @@
+"""An entry into compiled code is optimized once, with all that it calls; what others compile is left alone."""
+
+import math
+from typing import Any
+
+import numba
+import pytest
+
+from albatross.kernels import optimizing
+from albatross.kernels.compiling import kernel, program
+
+
+@kernel
+def inner(x: float) -> float:
+    return math.sqrt(x)
+
+
+@kernel
+def middle(x: float) -> float:
+    return inner(x) + 1.0
+
+
+def outer(x: float) -> float:
+    return middle(x) + middle(x + 1.0)
+
+
+@pytest.fixture
+def optimized(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of what is optimized from now on."""
+    names: list[str] = []
+    before = optimizing._optimize
+
+    def noted(library: Any) -> None:
+        names.append(library.name)
+        before(library)
+
+    monkeypatch.setattr(optimizing, "_optimize", noted)
+    return names
+
+
+def test_what_an_entry_calls_is_optimized_with_it(optimized: list[str]) -> None:
+    assert program(outer)(3.0) == outer(3.0)
+    assert [name for name in optimized if name in ("inner", "middle", "outer")] == ["outer"]
+
+
+def test_functions_of_others_are_optimized_each(optimized: list[str]) -> None:
+    @numba.njit
+    def callee(x: float) -> float:
+        return x + 1.0
+
+    @numba.njit
+    def caller(x: float) -> float:
+        return callee(x) * 2.0  # type: ignore[no-any-return]
+
+    assert caller(3.0) == 8.0
+    assert {"callee", "caller"} <= {name.rpartition(".")[2] for name in optimized}

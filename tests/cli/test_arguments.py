@@ -2,8 +2,8 @@
 
 import pytest
 
-from albatross.cli.arguments import parse_scale
 from albatross.core.errors import InvalidInput
+from albatross.service.settings.kinds import parse_scale
 
 
 @pytest.mark.parametrize("text", ["5..1", "3..3", "1-5", "1..", "..5", "a..b", "1..inf", "nan..5"])

@@ -28,11 +28,12 @@ from documentation.instead import INSTEAD
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-LANGUAGES = ("python", "sh", "toml", "json", "text")
+LANGUAGES = ("python", "sh", "toml", "json", "javascript", "text")
 """What a block may be. Text is what a program prints, or a picture in letters: it is not run."""
 
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-NAMED = re.compile(r"# (\w+\.\w+)\n")
+NAMED = re.compile(r"(?:#|//) (\w+\.\w+)\n")
+NODE = shutil.which("node")
 OPERATORS = re.compile(r"[&|><;$`]|\b(?:for|kill|wait|printf|curl)\b")
 PORT = "8000"
 PATIENCE = ("--retry 120 ", "--retry 3000 ")
@@ -90,6 +91,13 @@ class Reader:
         tomllib.loads(block.text)
         self._keep(block)
 
+    def _javascript(self, block: Block) -> None:
+        """A program is kept, for the lines that run it; of a piece of a page, the grammar is looked at."""
+        name = self._keep(block._replace(text=block.text.replace(PORT, self.port)))
+        if name is None and NODE is not None:
+            done = subprocess.run([NODE, "--check", "--input-type=module", "-"], input=block.text, capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
+
     def _python(self, block: Block) -> None:
         text = block.text.replace(PORT, self.port)
         if ">>>" in text:
@@ -126,6 +134,8 @@ class Reader:
         if told:
             return told[0]
         if any(name in line and not present(name) for name in datasets.names()):
+            return None
+        if line.startswith("node ") and NODE is None:
             return None
         line = line.replace("albatross serve", f"albatross serve --port {self.port}")
         return line.replace(f":{PORT}", f":{self.port}").replace(*PATIENCE)

@@ -12,7 +12,7 @@ from documentation.instead import INSTEAD
 
 pytestmark = pytest.mark.xdist_group("documentation")
 
-RUN = [page for page in PAGES if any(block.language in ("python", "sh", "toml", "json") for block in blocks(page))]
+RUN = [page for page in PAGES if any(block.language in ("python", "sh", "toml", "json", "javascript") for block in blocks(page))]
 PLAIN = ROOT / "docs" / "guides" / "plain-python.md"
 README = ROOT / "README.md"
 

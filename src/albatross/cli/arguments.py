@@ -1,6 +1,5 @@
 """`key=value` words, and which policy they belong to."""
 
-import math
 import sys
 from collections.abc import Iterable, Sequence
 
@@ -64,66 +63,3 @@ def parse_settings(option: str, words: Iterable[str]) -> dict[str, str]:
             raise InvalidInput(f"{option} gives {key} more than once ({settings[key]} and {value}); accepted: once")
         settings[key] = value
     return settings
-
-
-def parse_scale(text: str) -> tuple[float, float]:
-    """Lowest and highest rating.
-
-    >>> parse_scale("1..5"), parse_scale("-10..10")
-    ((1.0, 5.0), (-10.0, 10.0))
-    """
-    lowest, dots, highest = text.partition("..")
-    try:
-        low, high = float(lowest), float(highest)
-    except ValueError:
-        low = high = math.nan
-    if not (dots and low < high and math.isfinite(high - low)):
-        raise InvalidInput(f"--scale is {text!r}; accepted: lowest..highest, as 1..5")
-    return low, high
-
-
-def parse_events(text: str) -> dict[str, float]:
-    """Names of events, and what they are worth.
-
-    >>> parse_events("impression=0,click=1,purchase=5")
-    {'impression': 0.0, 'click': 1.0, 'purchase': 5.0}
-    """
-    settings = parse_settings("--events", text.split(","))
-    try:
-        return {name: float(reward) for name, reward in settings.items()}
-    except ValueError as error:
-        raise InvalidInput(f"--events is {text!r}; accepted: names and numbers, as click=1,purchase=5") from error
-
-
-UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-
-
-def parse_time(flag: str, text: str) -> float:
-    """A time in seconds.
-
-    >>> parse_time("--retention", "90d")
-    7776000.0
-    """
-    try:
-        seconds = float(text[:-1]) * UNITS[text[-1:]]
-    except (KeyError, ValueError):
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
-        raise InvalidInput(f"{flag} is {text!r}; accepted: a time, as 30m or 90d (units: s, m, h, d)")
-    return seconds
-
-
-def parse_silence(text: str) -> tuple[float, float]:
-    """Seconds to wait for an answer, and what silence counts for.
-
-    >>> parse_silence("30m=0"), parse_silence("1.5h=-1")
-    ((1800.0, 0.0), (5400.0, -1.0))
-    """
-    waiting, equals, reward = text.partition("=")
-    try:
-        seconds, worth = float(waiting[:-1]) * UNITS[waiting[-1:]], float(reward)
-    except (KeyError, ValueError):
-        seconds = worth = math.nan
-    if not (equals and 0 < seconds < math.inf and math.isfinite(worth)):
-        raise InvalidInput(f"--silence is {text!r}; accepted: a time and a reward, as 30m=0 (units: s, m, h, d)")
-    return seconds, worth

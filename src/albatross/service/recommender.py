@@ -8,8 +8,8 @@ from albatross.core.policy import Policy
 from albatross.service.api.requests import Request
 from albatross.service.api.verbs import A, Verbs
 from albatross.service.engine.engine import Engine
-from albatross.service.engine.learned.options import Options
-from albatross.service.storage.home import Home
+from albatross.service.settings.force import options_of, settle
+from albatross.service.storage.home import Home, is_address
 
 
 class Recommender(Verbs):
@@ -43,12 +43,13 @@ class Recommender(Verbs):
         retention: float | None = None,
         items: Sequence[str] = (),
         users: Sequence[str] = (),
-        durability: str = "commit",
-        accept_changed_policy: bool = False,
+        durability: str | None = None,
+        accept_changed_policy: bool | None = None,
     ) -> None:
         """Open a folder, and make it if there is none. Returns when everything in it has been checked and replayed.
 
-        folder: or the address of a database, postgresql://user@host/database, which then keeps the log.
+        folder: or the address of a database, postgresql://user@host/database, which then keeps the log. What is not given here is as
+        `albatross.toml` in the folder says, if there is one, or as it is by default.
         scale: lowest and highest rating; needed for a new folder, unless events say it.
         policy: a policy, its class, its name, file.py:Class or module:Class; for a new folder, mean-field unless given. What a folder
         began with cannot be changed.
@@ -58,23 +59,23 @@ class Recommender(Verbs):
         silence: seconds and a reward: so long after a decision, what was not answered counts as answered by this reward.
         retention: seconds after which a decision that nobody answered is dropped from the log; never, unless given.
         items, users: known from the beginning, in a new folder.
-        durability: commit, or relaxed.
+        durability: commit, or relaxed; commit unless given.
         accept_changed_policy: where the source of a policy from outside has changed, learn from the whole log anew.
         """
-        options = Options(
-            policy=None if policy is None else policies.resolve(policy),
-            scale=scale,
-            seed=seed,
-            floor=floor,
-            closed=closed_catalogue,
-            events=None if events is None else dict(events),
-            silence=silence,
-            retention=retention,
-            items=tuple(items),
-            users=tuple(users),
-            durability=durability,
-            accept_changed_policy=accept_changed_policy,
-        )
+        given = {
+            "policy": None if policy is None else policies.resolve(policy),
+            "scale": scale,
+            "seed": seed,
+            "floor": floor,
+            "closed_catalogue": closed_catalogue,
+            "events": None if events is None else dict(events),
+            "silence": silence,
+            "retention": retention,
+            "durability": durability,
+            "accept_changed_policy": accept_changed_policy,
+        }
+        beside = Path(folder) if isinstance(folder, str | Path) and not is_address(folder) else None
+        options = options_of(settle(beside, given), items=tuple(items), users=tuple(users))
         self.engine = Engine(folder, options)
         try:
             self.engine.wait_ready()

@@ -9,13 +9,13 @@ import pytest
 
 from albatross import Recommender
 from albatross.cli import main
-from albatross.cli.arguments import parse_time
 from albatross.core.errors import InvalidInput
 from albatross.policies.alb import ALB
 from albatross.service.api.errors import UnknownDecision
 from albatross.service.api.requests import AskVersion, ListEvents, ListItems, ViewDecision
 from albatross.service.engine import group
 from albatross.service.engine.learned import retention
+from albatross.service.settings.kinds import TIME
 from albatross.service.storage import snapshots
 
 
@@ -135,5 +135,5 @@ def test_a_retention_that_is_no_time_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="retention is 0 seconds"):
         Recommender(tmp_path / "shop", (1, 5), retention=0.0)
     with pytest.raises(InvalidInput, match="--retention is '90'"):
-        parse_time("--retention", "90")
+        TIME.read("--retention", "90")
     assert not (tmp_path / "shop").exists()

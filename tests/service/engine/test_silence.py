@@ -8,7 +8,6 @@ import pytest
 
 from albatross import Recommender
 from albatross.cli import main
-from albatross.cli.arguments import parse_silence
 from albatross.core.errors import InvalidInput
 from albatross.policies.alb import ALB
 from albatross.policies.pts import PTS
@@ -16,6 +15,7 @@ from albatross.service.api.errors import AlreadyRated
 from albatross.service.api.requests import AskVersion, ListEvents, ViewDecision
 from albatross.service.engine import group
 from albatross.service.engine.learned import silence
+from albatross.service.settings.kinds import SILENCE
 from albatross.service.storage import snapshots
 from albatross.service.storage.events import Reacted
 from albatross.service.storage.reading import read_events
@@ -111,4 +111,4 @@ def test_silence_that_cannot_be_is_refused(tmp_path: Path) -> None:
         Recommender(tmp_path / "stars", scale=(1, 5), policy=PTS(n_particles=5), silence=(1.0, 1.0))
     for wrong in ("30m", "=0", "30=0", "-1m=0", "30m=x", "nanm=0"):
         with pytest.raises(InvalidInput, match="accepted: a time and a reward"):
-            parse_silence(wrong)
+            SILENCE.read("--silence", wrong)

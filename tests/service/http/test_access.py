@@ -167,6 +167,7 @@ def test_a_browser_lets_pages_of_allowed_origins_read_the_answers_and_no_others(
     for headers in (bearer(locked.keys["recommend"]), {}):
         reply = locked.live.post("/v1/recommend", {"user": "a", "candidates": ["t"]}, {**headers, "Origin": "https://shop.example"})
         assert reply.headers["access-control-allow-origin"] == "https://shop.example"
+        assert reply.headers["access-control-expose-headers"] == "retry-after"
     assert "access-control-allow-origin" not in locked.live.get("/healthz", {"Origin": "https://evil.example"}).headers
     assert locked.live.ask("OPTIONS", "/v1/recommend", None, {**asking, "Origin": "https://evil.example"}).status == 403
     assert "access-control-allow-origin" not in locked.live.get("/healthz").headers

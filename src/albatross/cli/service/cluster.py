@@ -8,13 +8,14 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from albatross.cli.arguments import parse_policy, parse_scale
+from albatross.cli.arguments import parse_policy
 from albatross.cli.service.restore import restore
 from albatross.cli.service.verify import verify as verify_home
 from albatross.service.cluster import running
 from albatross.service.engine.learned.options import QUEUE, Options
 from albatross.service.http.logs import configure_log
 from albatross.service.http.process import Address
+from albatross.service.settings.kinds import parse_scale
 
 cluster = App(name="cluster", help="A service of several processes: init, start, status, stop, verify, move.", help_format="plaintext")
 

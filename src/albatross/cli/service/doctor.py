@@ -1,13 +1,24 @@
 """`albatross doctor`: is this folder, and this machine, fit to serve?"""
 
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
 from albatross.cli.service.folder import meet
+from albatross.cli.service.settings import address_of, folder_of, settled, takes_settings
 from albatross.core.errors import InvalidInput
+from albatross.service.http.keys import Keys
+from albatross.service.settings.force import InForce
 from albatross.service.storage.home import existing_home, home_of
 from albatross.service.tools.doctor import examine
 
 
-def doctor(folder: str, *, accept_loss: bool = False, policy: str | None = None) -> None:
+@takes_settings
+def doctor(folder: str, *, accept_loss: Annotated[bool, Parameter(negative=())] = False, **flags: Any) -> None:
     """Check everything a service needs, and say what is wrong and what to do. A running service is not disturbed.
+
+    Every setting is shown with where it comes from: a flag, the file, genesis (fixed when the folder was made), or the default.
+    The flags are those of albatross serve, as if it were started so; --policy also says where a policy from outside is now.
 
     Parameters
     ----------
@@ -15,20 +26,29 @@ def doctor(folder: str, *, accept_loss: bool = False, policy: str | None = None)
         A folder of the service, or where one is to be made; or an address postgresql://…
     accept_loss
         If acknowledged events are missing at the end of the log: continue without them. Copy the folder first.
-    policy
-        Where a policy from outside is now, as file.py:Class, if it was moved.
+    **flags
+        The settings of a service.
     """
-    meet(policy)
+    meet(flags.get("policy"))
     home = home_of(folder)
     if accept_loss:
         before, now = existing_home(folder).accept_loss()
         said = "could not be read" if before is None else f"said that events up to {before.seq:,} were acknowledged"
         print(f"{home}: the mark {said}; from now on the log ends at event {now.seq:,}")
-    found = examine(home)
+    settings: dict[str, InForce] | None = None
+    try:
+        settings = settled(folder_of(folder), flags)
+        home = home_of(folder, settings["snapshots"].value)
+        address_of(settings).check(Keys(home.keyring))
+        troubles = []
+    except InvalidInput as error:
+        troubles = [str(error)]
+    found = examine(home, settings)
     for fact in found.facts:
         print(fact)
-    for trouble in found.troubles:
+    troubles += found.troubles
+    for trouble in troubles:
         print(f"trouble: {trouble}")
-    if found.troubles:
-        raise InvalidInput(f"{home}: {len(found.troubles)} {'thing is' if len(found.troubles) == 1 else 'things are'} wrong")
+    if troubles:
+        raise InvalidInput(f"{home}: {len(troubles)} {'thing is' if len(troubles) == 1 else 'things are'} wrong")
     print("nothing is wrong")

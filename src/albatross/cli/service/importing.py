@@ -6,12 +6,14 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from albatross.cli.arguments import parse_policy, parse_scale
+from albatross.cli.arguments import parse_policy
 from albatross.cli.progress import progress_bar
 from albatross.cli.service.folder import opened_engine
+from albatross.cli.service.settings import folder_of
 from albatross.core.errors import InvalidInput
 from albatross.datasets.tabular import read_rows
-from albatross.service.engine.learned.options import Options
+from albatross.service.settings.force import options_of, settle
+from albatross.service.settings.kinds import parse_scale
 from albatross.service.tools.importing import import_rows
 
 MOST_COMPLAINTS = 20
@@ -63,12 +65,12 @@ def import_ratings(
     """
     columns = (user_column, item_column, rating_column)
     total = sum(1 for _ in read_rows(file, *columns))
-    options = Options(
-        policy=None if policy is None else parse_policy(policy),
-        scale=None if scale is None else parse_scale(scale),
-        snapshot_every=0,
-        accept_changed_policy=accept_changed_policy,
-    )
+    given = {
+        "policy": None if policy is None else parse_policy(policy),
+        "scale": None if scale is None else parse_scale(scale),
+        "accept_changed_policy": accept_changed_policy or None,
+    }
+    options = options_of(settle(folder_of(folder), given), snapshot_every=0, silence=None, retention=None)
     with opened_engine(folder, options) as engine, progress_bar(total, "rows") as progress:
         result = import_rows(engine, read_rows(file, *columns), file.name if source is None else source, progress)
     for line, reason in result.refused[:MOST_COMPLAINTS]:

@@ -33,7 +33,7 @@ from albatross.service.http.bridge import Bridge, Question
 from albatross.service.http.keys import SCOPES, Unverified
 from albatross.service.http.metrics import CONTENT_TYPE, OTHER, Meter, Metrics
 from albatross.service.http.news import News
-from albatross.service.http.pages import page_files
+from albatross.service.http.pages import client_files, page_files
 from albatross.service.http.problems import MEDIA_TYPE, headers_of, of_error
 from albatross.service.http.strict_json import read_as
 from albatross.service.http.turns import Turns
@@ -87,7 +87,7 @@ class Application:
             route.path.encode(): Served(route, special.get(route.path, self._ask_engine), self.metrics.meters[route.path])
             for route in ROUTES
         }
-        self._files = page_files()
+        self._files = page_files() | client_files()
         page = self._routes[PAGE.encode()]
         self._routes |= dict.fromkeys(self._files, page)
 

@@ -11,6 +11,9 @@ from albatross.service.api.errors import Denied
 from albatross.service.http.strict_json import shorten
 from albatross.service.http.wire.exchange import Exchange
 
+CORS = b"access-control-allow-origin: %b\r\naccess-control-expose-headers: retry-after\r\nvary: origin\r\n"
+"""What a browser wants to hear before it gives an answer to a page of another origin."""
+
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -49,7 +52,7 @@ class Names:
         if b"origin" in headers:
             origin = headers[b"origin"].lower()
             if origin in self._origins:
-                exchange.cors = b"access-control-allow-origin: %b\r\nvary: origin\r\n" % origin
+                exchange.cors = CORS % origin
             elif origin not in (b"http://" + host, b"https://" + host):
                 given = shorten(origin.decode("latin-1"))
                 raise Denied(f"Origin is {given!r}; accepted: pages of this service; more by --allow-origin")

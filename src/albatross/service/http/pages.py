@@ -1,4 +1,6 @@
-"""The files of the page, read once when the service starts: what is not among them does not exist, whatever a path says."""
+"""The files of the page and of the JavaScript client, read once when the service starts: what is not among them does not exist,
+whatever a path says.
+"""
 
 import hashlib
 from collections.abc import Iterator
@@ -7,6 +9,7 @@ from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
 from albatross.service.api.routes import PAGE
+from albatross.service.http.declarations import declarations
 
 KINDS = {
     "css": b"text/css; charset=utf-8",
@@ -16,6 +19,7 @@ KINDS = {
     "txt": b"text/plain; charset=utf-8",
 }
 START = "index.html"
+CLIENT, CLIENT_TYPES = b"/albatross.js", b"/albatross.d.ts"
 BASE = b"{base}"
 """Stands in the first file for the folder of the others, whose name is a digest of all of them: another version is another address."""
 SERVES = b"{serves}"
@@ -46,6 +50,16 @@ def page_files(serves: str = "recommender") -> dict[bytes, File]:
     }
     start = found[START].replace(BASE, base.encode()).replace(SERVES, serves.encode())
     return {PAGE.encode(): File(KINDS["html"], start, GUARDS + FRESH), **served}
+
+
+def client_files() -> dict[bytes, File]:
+    """The client for browsers and Node, and its types."""
+    folder = files("albatross").joinpath("javascript")
+    types = folder.joinpath("client.d.ts").read_bytes() + b"\n" + declarations().encode()
+    return {
+        CLIENT: File(KINDS["js"], folder.joinpath("albatross.js").read_bytes(), GUARDS + FRESH),
+        CLIENT_TYPES: File(KINDS["txt"], types, GUARDS + FRESH),
+    }
 
 
 def _read(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import gc
-import re
 import signal
 import socket
 import ssl
@@ -27,6 +26,7 @@ from albatross.service.http.names import LOOPBACK, is_loopback
 from albatross.service.http.wire.connection import Connection
 from albatross.service.http.wire.crowd import MOST_CONNECTIONS, SPARE_DESCRIPTORS, Crowd
 from albatross.service.http.wire.tls import accept, context_of
+from albatross.service.settings.kinds import HOSTS, ORIGINS
 from albatross.service.storage.events import Genesis
 from albatross.service.storage.home import Home, home_of
 
@@ -36,10 +36,6 @@ DRAIN_SECONDS = 10
 SWITCH_SECONDS = 0.0005
 """The engine's thread and the one that talks to the network take turns: Python's 5 ms would be most of an answer's time."""
 BACKLOG = 2048
-
-_NAME = r"(?:[A-Za-z0-9_](?:[A-Za-z0-9_.-]*)|\[[0-9A-Fa-f:.]+\])"
-_HOST = re.compile(rf"\*|{_NAME}")
-_ORIGIN = re.compile(rf"[A-Za-z][A-Za-z0-9+.-]*://{_NAME}(?::\d{{1,5}})?/?")
 
 log = structlog.get_logger()
 
@@ -58,14 +54,8 @@ class Address:
 
     def check(self, keys: Keys) -> None:
         """Refuse what would let in people without a key, and what cannot be."""
-        for host in self.allow_hosts:
-            if not _HOST.fullmatch(host):
-                accepted = "a name or an address alone, as shop.example or [::1], without scheme, port and path"
-                raise InvalidInput(f"--allow-host is {host!r}; accepted: {accepted}")
-        for origin in self.allow_origins:
-            if not _ORIGIN.fullmatch(origin):
-                accepted = "scheme and host, and a port if it is not the usual one, as https://shop.example"
-                raise InvalidInput(f"--allow-origin is {origin!r}; accepted: {accepted}")
+        HOSTS.read("--allow-host", self.allow_hosts)
+        ORIGINS.read("--allow-origin", self.allow_origins)
         if not keys.needed:
             how = f"make one first: albatross keys create {keys.ring.name} --scope recommend --scope feedback"
             if not is_loopback(self.host):

@@ -6,14 +6,16 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from albatross.core.errors import InvalidInput
 from albatross.core.version import VERSION
 from albatross.kernels.compiling import cache_root, source_fingerprint
-from albatross.service.engine.learned.options import policy_of
+from albatross.service.engine.learned.options import check_agrees, policy_of
 from albatross.service.engine.learned.snapshots import load
+from albatross.service.settings.force import InForce, described, options_of, with_genesis
 from albatross.service.storage.home import Home
 from albatross.service.storage.numbering import rewards_now
 from albatross.service.storage.reading import check_log, read_genesis
@@ -30,8 +32,8 @@ class Examination(NamedTuple):
     troubles: list[str]
 
 
-def examine(home: Home) -> Examination:
-    """Look at everything a service needs. A running one goes on."""
+def examine(home: Home, settings: Mapping[str, InForce] | None = None) -> Examination:
+    """Look at everything a service needs. A running one goes on. `settings`: as it would be started."""
     folder = home.folder
     found = Examination([f"albatross {VERSION}, Python {sys.version.partition(' ')[0]}, machine code in {cache_root()}"], [])
     where = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.is_dir())
@@ -44,9 +46,10 @@ def examine(home: Home) -> Examination:
         return found
     try:
         if home.begun:
-            _log(home, found)
+            _log(home, settings, found)
         else:
             found.facts.append(f"{home} is not there yet: albatross serve makes it")
+            found.facts.extend(described(settings or {}))
     except InvalidInput as error:
         found.troubles.append(str(error))
     return found
@@ -68,7 +71,7 @@ def _disk(where: Path, found: Examination) -> None:
     found.facts.append(f"{where}: a durable write takes {1e3 * statistics.median(times):.2f} ms")
 
 
-def _log(home: Home, found: Examination) -> None:
+def _log(home: Home, settings: Mapping[str, InForce] | None, found: Examination) -> None:
     found.facts.extend(home.facts())
     with home.reading() as log:
         genesis = read_genesis(log, str(home))
@@ -92,3 +95,6 @@ def _log(home: Home, found: Examination) -> None:
                 found.facts.append(f"{path.name}: a sound snapshot of event {manifest.seq:,}")
         lost = "nothing is lost: the log has it all, and the next snapshot takes its place"
         found.troubles.extend(f"{complaint}; {lost}" for complaint in complaints)
+        if settings is not None:
+            found.facts.extend(described(with_genesis(settings, genesis, rewards)))
+            check_agrees(options_of(settings), genesis, str(home), rewards)

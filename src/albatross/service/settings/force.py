@@ -1,0 +1,70 @@
+"""Which settings are in force, and where each comes from: a flag, the file, the first event of the log, or the default."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from albatross.core.policy import Policy
+from albatross.service.engine.learned.options import Options, policy_of
+from albatross.service.settings.file import as_toml, file_beside, read_file
+from albatross.service.settings.table import BY_KEY, SET, SETTINGS, Setting
+from albatross.service.storage.events import Genesis
+
+DEFAULT, GENESIS, FLAG, LOG = "default", "genesis", "flag", "log"
+
+
+class InForce(NamedTuple):
+    value: Any
+    source: str
+    """The file by its path; otherwise one of the words above."""
+
+
+def settle(
+    folder: Path | None, given: Mapping[str, Any], config: Path | None = None, accepted: Mapping[str, Setting] = BY_KEY
+) -> dict[str, InForce]:
+    """Every setting by its key. What is given, and not none, wins over the file in the folder, or the one that `config` names."""
+    path = config if folder is None else file_beside(folder, config)
+    told = {} if path is None else read_file(path, accepted)
+    found = {}
+    for key, setting in accepted.items():
+        if given.get(key) is not None:
+            found[key] = InForce(given[key], FLAG)
+        elif path is not None and key in told:
+            found[key] = InForce(told[key], str(path))
+        else:
+            found[key] = InForce(setting.default, DEFAULT)
+    return found
+
+
+def options_of(settled: Mapping[str, InForce], **further: Any) -> Options:
+    """The options of an engine. What the first event fixes is none where nobody says it: then it may be anything there."""
+    given: dict[str, Any] = {key: None if BY_KEY[key].genesis and told.source == DEFAULT else told.value for key, told in settled.items()}
+    given["closed"] = given["closed_catalogue"]
+    return Options(**{name: given[name] for name in Options.__struct_fields__ if name in given} | further)
+
+
+def with_genesis(settled: Mapping[str, InForce], genesis: Genesis, rewards: Mapping[str, float]) -> dict[str, InForce]:
+    """The same for a folder that has a log, whose first event counts. `rewards`: of events, as they are now."""
+    fixed = {setting.key: getattr(genesis, setting.genesis) for setting in SETTINGS if setting.genesis is not None}
+    found = {key: InForce(fixed[key], GENESIS) if key in fixed else told for key, told in settled.items()}
+    found["policy"] = InForce(policy_of(genesis), GENESIS)
+    if rewards != genesis.events:
+        found["events"] = InForce(rewards, LOG)
+    return found
+
+
+def described(settled: Mapping[str, InForce]) -> list[str]:
+    """A line for each setting, as it might stand in a file, with where it comes from."""
+    lines = []
+    for key, told in settled.items():
+        value = told.value
+        if isinstance(value, Policy):
+            lines.append(f"{key} = {as_toml(value.policy_name())} ({told.source})")
+            given = {name: each for name, each in value.parameters().items() if each is not None}
+            key, value = SET, given
+        elif key == "silence" and value is not None:
+            value = f"{value[0]:g}s={value[1]:g}"
+        elif key == "retention" and value is not None:
+            value = f"{value:g}s"
+        lines.append(f"{key}: not set" if value in (None, (), {}) else f"{key} = {as_toml(value)} ({told.source})")
+    return lines

@@ -45,6 +45,8 @@ def check_id(name: str, value: str) -> None:
         raise BadValue(f"{name} is {value!r}; accepted: text")
     if not 1 <= len(value) <= LONGEST_ID:
         raise BadValue(f"{name} has {len(value)} characters; accepted: 1 to {LONGEST_ID}")
+    if value.isascii() and value.isprintable():
+        return  # as nearly all are
     if CONTROL.search(value):
         raise BadValue(f"{name} is {value!r}; accepted: text without control characters")
     if not value.isascii():

@@ -184,7 +184,7 @@ class Model:
         means, scores = np.array(unlearned.means, np.float64), np.array(unlearned.scores, np.float64)  # none becomes not a number
         for column in unlearned:
             column.clear()
-        self.agent.replay(users, items, ratings)
+        self.agent.learn(users, items, ratings)  # the numbers are ours, and the ratings were within the scale
         self.ledger = entered(self.ledger, users, items, ratings, seqs)
         self.series.add(ratings, means, scores)
         self.ratings += users.size

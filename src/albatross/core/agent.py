@@ -136,7 +136,7 @@ class Agent:
     def update(self, user: int, item: int, reward: float) -> None:
         """Learn from one rating."""
         user, item = self._within("user", user, self.n_users), self._within("item", item, self.n_items)
-        self._learn(np.array([user]), np.array([item]), self._rewards([reward]))
+        self.learn(np.array([user]), np.array([item]), self._rewards([reward]))
 
     def replay(self, users: ArrayLike, items: ArrayLike, rewards: ArrayLike) -> None:
         """Learn from many ratings in their order: the same as one `update` for each."""
@@ -146,7 +146,7 @@ class Agent:
         if not user_numbers.shape == item_numbers.shape == values.shape:
             lengths = f"{user_numbers.size}, {item_numbers.size} and {values.size}"
             raise InvalidInput(f"users, items and rewards have lengths {lengths}; accepted: equal ones")
-        self._learn(user_numbers, item_numbers, values)
+        self.learn(user_numbers, item_numbers, values)
 
     def run(self, function: Callable[..., Any], random: np.random.Generator, *arguments: Any) -> Any:
         """Run a compiled function. Its first two arguments keep a `Mind` and a `Drawing` for it, which `parts_of` gives."""
@@ -247,7 +247,8 @@ class Agent:
             raise InvalidInput(f"select of {self.policy.policy_name()!r} returns the position {chosen[0]!r}; accepted: a whole number")
         return chosen
 
-    def _learn(self, users: NDArray[np.int64], items: NDArray[np.int64], rewards: NDArray[np.float64]) -> None:
+    def learn(self, users: NDArray[np.int64], items: NDArray[np.int64], rewards: NDArray[np.float64]) -> None:
+        """The same as `replay` for arrays that are known to be right; nothing is checked."""
         self.state = reserve(self.state, rewards.size)
         self.run(learn, self.learning, users, items, rewards)
 

@@ -3,6 +3,7 @@
 Two purposes never share draws, so every policy meets the same public at the same seed.
 """
 
+import ctypes
 import hashlib
 from collections.abc import Callable
 
@@ -22,3 +23,49 @@ def stream(seed: int, purpose: str) -> np.random.Generator:
     """
     name = int.from_bytes(hashlib.blake2b(purpose.encode(), digest_size=8).digest(), "little")
     return np.random.default_rng([seed, name])
+
+
+class Turner:
+    """A generator that is turned from one stream to another: many times quicker than making a new one.
+
+    Belongs to one thread: a stream ends when the generator is turned to the next.
+
+    >>> turner = Turner()
+    >>> first = turner.turn(bytes(range(32))).random()
+    >>> turner.turn(bytes(32)).random() == first, turner.turn(bytes(range(32))).random() == first
+    (False, True)
+    """
+
+    def __init__(self) -> None:
+        self.random = np.random.Generator(np.random.PCG64(0))
+        self._position = _position_of(self.random.bit_generator)
+
+    def turn(self, name: bytes) -> np.random.Generator:
+        """The stream of a name of 32 bytes: where PCG64 stands, and by how much it steps."""
+        step = int.from_bytes(name[16:], "little") | 1
+        if self._position is not None:
+            numbers, spare = self._position
+            numbers[:16] = name[:16]
+            numbers[16:] = step.to_bytes(16, "little")
+            spare[:] = _NO_SPARE
+        else:
+            state = {"state": int.from_bytes(name[:16], "little"), "inc": step}
+            self.random.bit_generator.state = {"bit_generator": "PCG64", "state": state, "has_uint32": 0, "uinteger": 0}
+        return self.random
+
+
+_NO_SPARE = bytes(8)
+"""Half a number that was drawn and not used yet: there is none."""
+
+
+def _position_of(generator: np.random.BitGenerator) -> tuple[memoryview, memoryview] | None:
+    """The memory in which PCG64 keeps its two numbers, and what is left of the last draw; none where they are kept otherwise."""
+    address = generator.ctypes.state_address
+    found = ctypes.c_void_p.from_address(address).value
+    if found is None:
+        return None
+    numbers = memoryview((ctypes.c_uint8 * 32).from_address(found)).cast("B")
+    spare = memoryview((ctypes.c_uint8 * 8).from_address(address + ctypes.sizeof(ctypes.c_void_p))).cast("B")
+    known = generator.state["state"]
+    as_known = known["state"].to_bytes(16, "little") + known["inc"].to_bytes(16, "little")
+    return (numbers, spare) if bytes(numbers) == as_known and bytes(spare) == _NO_SPARE else None

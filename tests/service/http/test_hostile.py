@@ -19,7 +19,7 @@ from live import Live
 
 from albatross.service.api.answers import Refusal
 from albatross.service.api.errors import BadValue, NotJson
-from albatross.service.api.requests import Recommend
+from albatross.service.api.requests import Feedback, Recommend
 from albatross.service.http import bodies, strict_json
 from albatross.service.http.bodies import read_line
 from albatross.service.http.logs import configure_log
@@ -27,6 +27,39 @@ from albatross.service.http.strict_json import parse
 
 pytestmark = pytest.mark.xdist_group("service-http")
 relaxed = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))  # a busy machine is no finding
+
+FIELDS = ("user", "n", "candidates", "where", "quotas", "fresh", "explain", "event_id", "rating", "item", "attribute", "is", "from", "most")
+TEXTS = ('""', '"ann"', '"user"', '"a:b"', '"{"', '"-0"', '"\\u00e9"', '"\\ud800"', '"\u00e9"', '"\x7f"', '"\x01"', '"a\\"b"', '"rated"')
+NUMBERS = (
+    "0",
+    "-0",
+    "-0.0",
+    "-0e1",
+    "1",
+    "2.0",
+    "3.5",
+    "1e0",
+    "1E400",
+    "-1",
+    "007",
+    "1.",
+    "NaN",
+    "Infinity",
+    "9007199254740993",
+    "1" + "0" * 400,
+)
+spaces = st.sampled_from(("", " ", "\t", "\r\n"))
+objects = st.recursive(
+    st.sampled_from((*TEXTS, *NUMBERS, "true", "null")),
+    lambda inner: (
+        st.lists(inner, max_size=3).map(lambda parts: f"[{','.join(parts)}]")
+        | st.lists(st.tuples(st.sampled_from(FIELDS), spaces, spaces, inner), max_size=4).map(
+            lambda pairs: "{" + ",".join(f'{before}"{name}"{behind}:{before}{value}' for name, before, behind, value in pairs) + "}"
+        )
+    ),
+    max_leaves=8,
+)
+"""Requests, nearly: what the two readers of JSON could take for different things."""
 
 documents = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -222,6 +255,21 @@ def test_twice_as_long_is_twice_as_much_work(attack: Callable[[int], bytes]) -> 
         return lines
 
     assert work(2_000) < 2.5 * work(1_000) + 50
+
+
+@settings(max_examples=600, deadline=None)
+@given(objects, objects, st.sampled_from(("", '"user": "ann", ', '"event_id": "e", "user":"ann","item":"tea",')))
+def test_the_quick_reader_takes_nothing_for_anything_else(value: str, other: str, start: str) -> None:
+    def told(read: Callable[[bytes, Any], Any], body: bytes, kind: Any) -> str:
+        try:
+            return repr(read(body, kind))
+        except (NotJson, BadValue) as error:
+            return f"{type(error)} {error}"
+
+    for kind, name in ((Recommend, "where"), (Feedback, "rating")):
+        for text in (value, "{" + start + f'"{name}":{value}' + "}", "{" + start + f'"{name}": {value}, "n": {other}' + "}"):
+            body = text.encode("utf-8", "surrogatepass")
+            assert told(strict_json.read_as, body, kind) == told(strict_json.read_closely, body, kind)
 
 
 @pytest.mark.parametrize(

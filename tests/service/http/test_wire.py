@@ -279,6 +279,52 @@ def test_it_does_not_matter_where_a_stream_is_cut(tmp_path: Path, size: int) -> 
     run(tmp_path, play)
 
 
+SAID = b"POST /v1/recommend HTTP/1.1\r\nHost: localhost\r\nContent-Length: %b\r\nX: 1\r\n\r\n%b"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        SAID % (b"15", GOOD),
+        SAID % (b"16", GOOD + b" "),
+        SAID % (b"015", GOOD),
+        SAID % (b"15", GOOD) + SAID % (b"15", GOOD),
+        SAID % (b"16", GOOD),
+        SAID % (b"14", GOOD),
+        SAID % (b"0", b""),
+        SAID % (b"", GOOD),
+        SAID % (b"+15", GOOD),
+        SAID % (b"15", b"[" * 15),
+        SAID % (b"1000000000", GOOD),
+        (SAID % (b"15", GOOD)).replace(b"localhost", b"shop.test"),
+        (SAID % (b"15", GOOD)).replace(b"X: 1", b"X: 2"),
+        (SAID % (b"15", GOOD)).replace(b"X: 1", b"Connection: close"),
+        (SAID % (b"15", GOOD)).replace(b"X: 1", b"Content-Length: 15"),
+        (SAID % (b"15", GOOD)).replace(b"recommend", b"version"),
+        (SAID % (b"15", GOOD)).replace(b"POST", b"GET"),
+        b"\r\n" + SAID % (b"15", GOOD),
+    ],
+)
+def test_a_head_that_was_said_before_is_understood_as_if_it_were_new(tmp_path: Path, said: bytes) -> None:
+    async def play(service: Service) -> None:
+        answers = []
+        for before in (0, 1, 3):
+            connection, wire = connect(service)
+            for _ in range(before):
+                connection.data_received(SAID % (b"15", GOOD))
+                await service.settled()
+            wire.sent = b""
+            connection.data_received(said)
+            await service.settled()
+            connection.eof_received()
+            await service.settled()
+            answers.append((wire.sent, wire.closed, wire.eof))
+            connection.connection_lost(None)
+        assert answers[0] == answers[1] == answers[2]
+
+    run(tmp_path, play)
+
+
 def test_the_end_of_a_long_head_is_not_a_request_of_its_own(tmp_path: Path) -> None:
     async def play(service: Service) -> None:
         connection, wire = connect(service)

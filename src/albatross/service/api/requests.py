@@ -20,7 +20,7 @@ from albatross.service.api.answers import (
     Version,
 )
 from albatross.service.api.rules import Attributes, By, Fresh, Quotas, Where
-from albatross.service.api.values import MOST_LISTED, MOST_SHOWN, MOST_VIEWED, Candidates, Id, Ids, Listed, Position, Rewarded, Seen
+from albatross.service.api.values import MOST_LISTED, MOST_SHOWN, MOST_VIEWED, Candidates, HotId, Id, Ids, Listed, Position, Rewarded, Seen
 from albatross.service.api.views import DecisionView, Disk, EventList, ItemList, PastView, SimilarList, UserList, VerifyReport, WhatIf
 
 A = TypeVar("A", bound=Answer, covariant=True)
@@ -33,14 +33,14 @@ class Request(Struct, Generic[A], frozen=True, forbid_unknown_fields=True):
 class Recommend(Request[Decision], frozen=True):
     """Show this user something."""
 
-    user: Id
+    user: HotId
     n: Annotated[int, Meta(ge=1, le=MOST_SHOWN)] = 1
     candidates: Candidates | None = None
     """Only these; none: the whole catalogue. Unknown ones become items, unless the catalogue is closed."""
     exclude: Ids = []
     exclude_seen: Seen = "none"
     explain: bool = False
-    request_id: Id | None = None
+    request_id: HotId | None = None
     """Asked again with the same one, the engine gives the same decision again."""
     where: Where | None = None
     """Only items for which this holds."""
@@ -55,13 +55,13 @@ class Recommend(Request[Decision], frozen=True):
 class Feedback(Request[Accepted], frozen=True):
     """A rating, or an event with a name that stands for one; of a decision or by itself."""
 
-    event_id: Id
+    event_id: HotId
     rating: float | None = None
     """Not needed with `event`."""
-    decision_id: Id | None = None
-    user: Id | None = None
+    decision_id: HotId | None = None
+    user: HotId | None = None
     """With a decision: not needed; if given, it must be the decision's."""
-    item: Id | None = None
+    item: HotId | None = None
     """With a decision for one item: not needed."""
     event: Id | None = None
     """What was done, as click: instead of a rating. Of the same item of a decision, the last one counts."""

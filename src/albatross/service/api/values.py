@@ -28,7 +28,11 @@ MOST_EVENTS = 10_000
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
-Id = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID, pattern="^[^\\u0000-\\u001f\\u007f-\\u009f]*$")]
+PATTERN = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$"
+
+Id = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID, pattern=PATTERN)]
+HotId = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID, extra_json_schema={"pattern": PATTERN})]
+"""The same in requests that come most often: its characters are looked at by `check_id` alone, which takes a tenth of the time."""
 Ids = Annotated[list[Id], Meta(max_length=MOST_CANDIDATES)]
 Candidates = Annotated[list[Id], Meta(min_length=1, max_length=MOST_CANDIDATES)]
 Rewarded = Annotated[dict[Id, float], Meta(min_length=1, max_length=MOST_REWARDS)]
@@ -45,6 +49,8 @@ def check_id(name: str, value: str) -> None:
         raise BadValue(f"{name} is {value!r}; accepted: text")
     if not 1 <= len(value) <= LONGEST_ID:
         raise BadValue(f"{name} has {len(value)} characters; accepted: 1 to {LONGEST_ID}")
+    if value.isascii() and value.isprintable():
+        return  # as nearly all are
     if CONTROL.search(value):
         raise BadValue(f"{name} is {value!r}; accepted: text without control characters")
     if not value.isascii():

@@ -11,6 +11,8 @@ from albatross.service.api.values import MOST_CANDIDATES, MOST_SHOWN, check_coun
 from albatross.service.engine.learned.filtering import check_where
 from albatross.service.storage.events import answer_handle, event_handle, request_handle
 
+RANKINGS = get_args(By)
+
 
 def check_recommend(request: Recommend, items: Vocabulary) -> None:
     """Refuse what no model could answer. Names that are items have been looked at before."""
@@ -21,6 +23,8 @@ def check_recommend(request: Recommend, items: Vocabulary) -> None:
     if request.request_id is not None:
         check_id("request_id", request.request_id)
     check_rules(request)
+    if request.candidates is None and not request.exclude:
+        return
     if request.candidates == []:
         raise BadValue("candidates is empty; accepted: at least one, or none at all for the whole catalogue")
     for what, names in (("candidate", request.candidates), ("exclude", request.exclude)):
@@ -34,7 +38,8 @@ def check_recommend(request: Recommend, items: Vocabulary) -> None:
 def check_rules(request: Recommend) -> None:
     if request.where is not None:
         check_where(request.where)
-    check_count("the number of quotas", len(request.quotas), 0, MOST_QUOTAS)
+    if len(request.quotas) > MOST_QUOTAS:
+        check_count("the number of quotas", len(request.quotas), 0, MOST_QUOTAS)
     for quota in request.quotas:
         check_id("attribute", quota.attribute)
         check_count(f"the quota of {quota.attribute!r}", quota.most, 1, MOST_SHOWN)
@@ -42,8 +47,8 @@ def check_rules(request: Recommend) -> None:
         if not 0 < request.fresh.share <= 1:
             raise BadValue(f"the share of new items is {request.fresh.share!r}; accepted: a number above 0, up to 1")
         check_count("below", request.fresh.below, 1, 1_000_000)
-    if request.by not in get_args(By):
-        raise BadValue(f"by is {request.by!r}; accepted: {', '.join(get_args(By))}")
+    if request.by not in RANKINGS:
+        raise BadValue(f"by is {request.by!r}; accepted: {', '.join(RANKINGS)}")
 
 
 def handles_asked(request: Request[Any]) -> list[bytes]:

@@ -38,6 +38,8 @@ class Ticket:
     def weight(self) -> int:
         """How many simple requests it is like."""
         request = self.request
+        if type(request) is Feedback:
+            return 1
         if isinstance(request, Recommend):
             return max(1, request.n) + len(request.candidates or ()) // 1_000 + (0 if request.where is None else 4)
         if isinstance(request, ListUsers | ListItems | ListEvents):

@@ -3,17 +3,22 @@
 Python's reader takes NaN for a number and 1e999 for infinity, and keeps the last of two equal keys without a word. Here none of
 these passes: what two readers could understand differently is refused. All of it is done by hooks of that reader, in one pass, so that
 the time grows with the length of a document and with nothing else.
+
+The requests that come most often are read by msgspec alone where one look at the bytes tells that both ways come to the same: `Glance`.
+What that refuses is read again, by the reader that can say why.
 """
 
 import json
 import math
 import re
-from typing import Annotated, Any, NoReturn, TypeVar, get_args
+from collections.abc import Iterable
+from typing import Annotated, Any, Generic, NoReturn, TypeVar, get_args
 
 import msgspec
 from msgspec import Meta, Struct
 
 from albatross.service.api.errors import BadValue, NotJson, Refused
+from albatross.service.api.requests import Feedback, Recommend
 from albatross.service.api.rules import By, Fresh, Quota, Where
 from albatross.service.api.values import LONGEST_ID, Seen
 
@@ -54,7 +59,38 @@ _SHAPE = msgspec.json.Decoder(
 _PARTS: dict[str, type[Struct]] = {"where": Where, "quotas": Quota, "fresh": Fresh}
 """Parts of requests that are objects with fields of their own."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_LESS_THAN_NOTHING = re.compile(rb"[\s:,\[]-0")
+"""Before a number that may be -0.0, which is 0."""
 _PLACE = re.compile(r" - at `\$\.?(.*?)`$")
+
+
+class Glance(Generic[T]):
+    """Reads a type of request where the bytes show that msgspec reads it strictly enough: short, no escapes, no name twice."""
+
+    __slots__ = ("_decode", "_inside", "_names")
+
+    def __init__(self, kind: type[T], inside: Iterable[type[Struct]] = ()) -> None:
+        """`inside`: all types of objects that a request may hold."""
+        self._decode = msgspec.json.Decoder(kind).decode
+        self._names = _quoted(kind)
+        self._inside = tuple({*self._names, *(name for part in inside for name in _quoted(part))})
+
+    def read(self, body: bytes) -> T | None:
+        """The request; none where it takes a closer look."""
+        if len(body) > LARGE or b"\\" in body or (b"-0" in body and _LESS_THAN_NOTHING.search(body)):
+            return None
+        if body.count(b":") > 1:
+            for name in self._names if body.count(b"{") == 1 else self._inside:
+                if body.count(name) > 1:
+                    return None
+        try:
+            return self._decode(body)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return None
+
+
+def _quoted(kind: Any) -> tuple[bytes, ...]:
+    return tuple(f'"{name}"'.encode() for name in kind.__struct_encode_fields__)
 
 
 def parse(body: bytes) -> Any:
@@ -97,6 +133,14 @@ def read_as(body: bytes, kind: type[T]) -> T:
         ...
     albatross.service.api.errors.BadValue: user: accepted: text of 1 to 256 characters without control characters
     """
+    glance = _GLANCES.get(kind)
+    if glance is not None and (request := glance.read(body)) is not None:
+        return request  # type: ignore[no-any-return]
+    return read_closely(body, kind)
+
+
+def read_closely(body: bytes, kind: type[T]) -> T:
+    """The same by the slower reader, whatever the bytes look like."""
     try:
         if len(body) > LARGE:
             _check_shape(body)
@@ -184,3 +228,5 @@ def _constant(name: str) -> NoReturn:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_finite, parse_constant=_constant)
+
+_GLANCES: dict[type, Glance[Any]] = {Recommend: Glance(Recommend, (Where, Quota, Fresh)), Feedback: Glance(Feedback)}

@@ -4,9 +4,9 @@ A row holds `digest`, the hash of its body, and `chain`, the hash of the chain b
 random bytes: when it is erased, its digest stays, so that the chain still holds, and nobody can confirm a guess of what it was.
 """
 
-import hashlib
 import os
 from collections.abc import Iterator, Sequence
+from hashlib import blake2b
 from typing import NamedTuple, Protocol
 
 from albatross.core.errors import InvalidInput
@@ -90,11 +90,7 @@ class Store(ReadableLog, Protocol):
 
 
 def digest_of(body: bytes) -> bytes:
-    return hashlib.blake2b(body, digest_size=16).digest()
-
-
-def link(chain: bytes, digest: bytes) -> bytes:
-    return hashlib.blake2b(chain + digest, digest_size=16).digest()
+    return blake2b(body, digest_size=16).digest()
 
 
 Written = tuple[int, bytes | None, bytes, bytes]
@@ -106,18 +102,18 @@ def chained(head: Head, rows: Sequence[Row]) -> list[Written]:
     seq, chain = head
     noise = os.urandom(16 * len(rows))
     written: list[Written] = []
-    for position, row in enumerate(rows):
-        salt = noise[16 * position : 16 * position + 16]
-        body = None if row.body is None else salt[:SALT] + row.body
-        digest = salt if body is None else digest_of(body)
-        seq, chain = seq + 1, link(chain, digest)
+    for position, (body, _) in enumerate(rows):
+        digest = noise[16 * position : 16 * position + 16]
+        if body is not None:
+            body = digest[:SALT] + body
+            digest = blake2b(body, digest_size=16).digest()
+        seq, chain = seq + 1, blake2b(chain + digest, digest_size=16).digest()
         written.append((seq, body, digest, chain))
     return written
 
 
 def check_rows(where: str, chain: bytes, rows: Sequence[Written]) -> bytes:
     """The chain behind some rows. Raises `DamagedLog` at the first row that does not fit."""
-    blake2b = hashlib.blake2b
     seq = 0
     try:
         for seq, body, digest, kept in rows:

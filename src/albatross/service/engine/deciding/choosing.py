@@ -1,9 +1,9 @@
 """How a recommendation is made: who is eligible, a floor of chance, true propensities, and why."""
 
-import hashlib
 import math
 import sys
 from collections.abc import Sequence
+from hashlib import blake2b
 
 import numpy as np
 from msgspec.structs import replace
@@ -19,9 +19,12 @@ from albatross.service.api.requests import Recommend
 from albatross.service.engine.deciding.overlay import Overlay
 from albatross.service.engine.deciding.reasoning import why
 from albatross.service.engine.learned.ledger import rated_by
-from albatross.service.engine.learned.model import NONE, Model, waiting_at
+from albatross.service.engine.learned.model import NONE, PENDING, Model, waiting_at
 from albatross.service.storage.events import Decided, Placed, ReasonForItem, Reasons, Region, Rules
 
+LARGEST = sys.float_info.max
+AS_EXPECTED = np.full(PENDING, np.nan)
+"""Ratings that are waited for, and are taken to come exactly as expected."""
 CLOSE = 5
 """How many of the items that were not shown a decision that explains itself remembers."""
 
@@ -33,10 +36,11 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
     remaining = eligible(view, request, pending, at)
     user = model.row_of(request.user)
     agent = view.agent_for(user)
-    counted = pending if offers(agent.state, suppose) else NONE
-    if pending.size and not counted.size:
-        remaining = others(remaining, pending)
+    counted = pending
+    if pending.size and not offers(agent.state, suppose):
+        remaining, counted = others(remaining, pending), NONE
     random, floor = decision_stream(model, seq), model.genesis.floor
+    slate = agent.slate
     placed: list[Placed] = []
     while True:
         by_chance = random.random() < floor
@@ -46,10 +50,10 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
             remaining, counted = others(remaining, pending), NONE
             best, certainty = choose_counting(agent, user, remaining, counted, random, whole)
         position = int(random.integers(remaining.size)) if by_chance else best
-        likely = certainty if position == best else likelihood_of_other(agent.slate.scores[: remaining.size], position, certainty)
+        likely = certainty if position == best else likelihood_of_other(slate.scores[: remaining.size], position, certainty)
         propensity = None if math.isnan(likely) else floor / remaining.size + (1.0 - floor) * likely
-        score, mean = finite(agent.slate.scores[position]), finite(agent.slate.means[position])
-        placed.append(Placed(view.name_of(int(remaining[position])), score, mean, propensity, by_chance))
+        score, mean = finite(slate.scores.item(position)), finite(slate.means.item(position))
+        placed.append(Placed(view.name_of(remaining.item(position)), score, mean, propensity, by_chance))
         if len(placed) == request.n or remaining.size == 1:
             break
         remaining = np.delete(remaining, position)
@@ -103,23 +107,15 @@ def choose_counting(
     """
     chosen: tuple[int, float]
     if offers(agent.state, suppose):
-        chosen = agent.run(choose_supposing, random, user, candidates, pending, np.full(pending.size, np.nan), whole, best)
+        chosen = agent.run(choose_supposing, random, user, candidates, pending, AS_EXPECTED[: pending.size], whole, best)
     else:
         chosen = agent.run(choose, random, user, candidates, whole, best)
     return chosen
 
 
 def decision_stream(model: Model, seq: int) -> np.random.Generator:
-    """Turn the model's generator to the stream of one decision: many times quicker than seeding a new one."""
-    name = hashlib.blake2b(f"{model.genesis.seed} decision {seq}".encode(), digest_size=32).digest()
-    position, increment = int.from_bytes(name[:16], "little"), int.from_bytes(name[16:], "little") | 1
-    model.random.bit_generator.state = {
-        "bit_generator": "PCG64",
-        "state": {"state": position, "inc": increment},
-        "has_uint32": 0,
-        "uinteger": 0,
-    }
-    return model.random
+    """The stream of one decision."""
+    return model.turner.turn(blake2b(b"%d decision %d" % (model.genesis.seed, seq), digest_size=32).digest())
 
 
 def likelihood_of_other(scores: NDArray[np.float64], position: int, certainty: float) -> float:
@@ -137,7 +133,8 @@ def likelihood_of_other(scores: NDArray[np.float64], position: int, certainty: f
 
 def finite(value: float) -> float:
     """A policy that must try everything once scores it infinite, which JSON cannot say: the largest number there is stands for it."""
-    return max(-sys.float_info.max, min(float(value), sys.float_info.max))
+    number = float(value)
+    return number if -LARGEST <= number <= LARGEST else max(-LARGEST, min(number, LARGEST))
 
 
 def eligible(view: Overlay, request: Recommend, pending: Items, at: float) -> Items:
@@ -148,9 +145,9 @@ def eligible(view: Overlay, request: Recommend, pending: Items, at: float) -> It
         retired = view.retired
         allowed = np.array([number for number in numbers if number is not None and number not in retired], np.int32)
     allowed = view.model.described.available(allowed, at)
-    unwanted = [number for number in map(view.number_of, request.exclude) if number is not None]
-    user = view.model.users.numbers.get(request.user)
-    if unwanted or request.exclude_seen != "none":
+    if request.exclude or request.exclude_seen != "none":
+        unwanted = [number for number in map(view.number_of, request.exclude) if number is not None]
+        user = view.model.users.numbers.get(request.user)
         barred: NDArray[np.bool_] = np.zeros(view.n_items, np.bool_)
         barred[unwanted] = True
         if user is not None and request.exclude_seen != "none":

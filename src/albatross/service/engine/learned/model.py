@@ -14,7 +14,7 @@ from albatross.core.agent import Agent
 from albatross.core.errors import InvalidInput
 from albatross.core.memory import footprint, require_memory
 from albatross.core.policy import Policy
-from albatross.core.streams import stream
+from albatross.core.streams import Turner, stream
 from albatross.core.vocabulary import Vocabulary
 from albatross.kernels.operations import Items
 from albatross.service.api.errors import NoMemory, UnknownItem
@@ -92,7 +92,7 @@ class Model:
         """Decisions up to this event are answered, or counted as answered by silence, where that is wanted."""
         self.ratings = 0
         self.decisions = 0
-        self.random = np.random.Generator(np.random.PCG64(0))
+        self.turner = Turner()
         """Turned to a stream of its own for each decision."""
         self._unlearned = Unlearned([], [], [], [], [], [])
         self._shown: Items | None = None
@@ -203,7 +203,7 @@ class Model:
         means, scores = np.array(unlearned.means, np.float64), np.array(unlearned.scores, np.float64)  # none becomes not a number
         for column in unlearned:
             column.clear()
-        self.agent.replay(users, items, ratings)
+        self.agent.learn(users, items, ratings)  # the numbers are ours, and the ratings were within the scale
         self.ledger = entered(self.ledger, users, items, ratings, seqs)
         self.series.add(ratings, means, scores)
         self.ratings += users.size
@@ -327,4 +327,7 @@ def waiting_at(pending: Pending | None, seq: int) -> Items:
     """The items whose rating is waited for when event `seq` is decided, the latest first."""
     if pending is None:
         return NONE
-    return np.array([item for item, shown in reversed(pending.items()) if shown > seq - PENDING_WINDOW], np.int32)
+    oldest = seq - PENDING_WINDOW
+    if next(iter(pending.values()), seq) > oldest:  # the oldest of them, as the latest are last
+        return np.fromiter(reversed(pending), np.int32, len(pending))
+    return np.array([item for item, shown in reversed(pending.items()) if shown > oldest], np.int32)

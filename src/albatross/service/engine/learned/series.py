@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from albatross.kernels.compiling import program
 from albatross.service.api.answers import Series
 
 GROUPS = 512
@@ -26,13 +27,12 @@ class SeriesKeeper:
 
     def add(self, ratings: NDArray[np.float64], means: NDArray[np.float64], scores: NDArray[np.float64]) -> None:
         """Count ratings; `means` and `scores` are not a number where there was no decision."""
-        terms = _terms(ratings, means, scores)
         start = 0
-        while start < len(terms):
-            part = terms[start : start + self.width * GROUPS - self.count]
-            np.add.at(self.sums, (self.count + np.arange(len(part))) // self.width, part)
-            self.count += len(part)
-            start += len(part)
+        while start < ratings.size:
+            end = start + self.width * GROUPS - self.count
+            program(add_terms)(self.sums, self.count, self.width, ratings[start:end], means[start:end], scores[start:end])
+            self.count += min(end, ratings.size) - start
+            start = end
             if self.count == self.width * GROUPS:
                 self.sums[: GROUPS // 2] = self.sums[0::2] + self.sums[1::2]
                 self.sums[GROUPS // 2 :] = 0.0
@@ -41,7 +41,8 @@ class SeriesKeeper:
     def exchange(self, number: int, before: float, after: float, mean: float | None, score: float | None) -> None:
         """Let the rating behind so many others be another one."""
         means, scores = np.array([mean, mean], np.float64), np.array([score, score], np.float64)
-        old, new = _terms(np.array([before, after]), means, scores)
+        old, new = terms = np.zeros((2, self.sums.shape[1]))
+        program(add_terms)(terms, 0, 1, np.array([before, after], np.float64), means, scores)
         self.sums[number // self.width] += new - old
 
     def series(self) -> Series:
@@ -63,15 +64,24 @@ class SeriesKeeper:
         return {"width": self.width, "count": self.count}
 
 
-def _terms(ratings: NDArray[np.float64], means: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What each rating adds to the sums of its group."""
-    decided = np.abs(scores) < BOUNDLESS  # false where it is not a number
-    bonus = np.abs(np.where(decided, scores - means, 0.0))
-    inside = decided & (np.abs(ratings - np.where(decided, means, 0.0)) <= bonus)
-    gap = np.where(decided, scores - ratings, 0.0)
-    with np.errstate(over="ignore"):  # on a scale whose squares no number can hold, there is no spread to tell
-        squares = ratings**2
-    return np.stack([np.ones_like(ratings), ratings, decided.astype(float), inside.astype(float), gap, squares], axis=1)
+def add_terms(
+    sums: NDArray[np.float64],
+    count: int,
+    width: int,
+    ratings: NDArray[np.float64],
+    means: NDArray[np.float64],
+    scores: NDArray[np.float64],
+) -> None:
+    """Add each rating to the sums of its group, behind `count` others. Compiled, because every rating comes here."""
+    for step in range(ratings.size):
+        group, rating = sums[(count + step) // width], ratings[step]
+        group[RATINGS] += 1.0
+        group[REWARD] += rating
+        group[SQUARES] += rating * rating
+        if np.abs(scores[step]) < BOUNDLESS:  # which what is not a number is not
+            group[DECIDED] += 1.0
+            group[INSIDE] += 1.0 if np.abs(rating - means[step]) <= np.abs(scores[step] - means[step]) else 0.0
+            group[GAP] += scores[step] - rating
 
 
 def _error_of_mean(count: float, total: float, squares: float) -> float | None:

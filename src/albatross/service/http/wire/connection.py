@@ -101,6 +101,12 @@ class Connection(asyncio.Protocol):
         elif self._rest or self._busy:
             self._rest += data
             self.transport.pause_reading()
+        elif (exchange := self._receiver.recall(data)) is not None:
+            exchange.size = len(exchange.body)
+            self._receiver.pipeline.append(exchange)
+            self._feeding = True
+            self._go_on()
+            self._feeding = False
         else:
             self._feed(data)
 

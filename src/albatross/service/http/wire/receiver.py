@@ -1,6 +1,12 @@
-"""From bytes to requests: the parser is httptools, and what it keeps is counted."""
+"""From bytes to requests: the parser is httptools, and what it keeps is counted.
 
+A client says the same head again and again, but for the length of the body. The parser would come to the same result, by a dozen calls;
+so a connection remembers the last few heads.
+"""
+
+import re
 from collections import deque
+from typing import NamedTuple
 
 import httptools
 
@@ -17,6 +23,25 @@ PIECE = 2**14
 """Bytes of a body that the parser gets at a time."""
 SMALL_PIECE = 2**9
 """The same where requests may begin: as many as fit into these can wait on one connection."""
+
+LONGEST_REMEMBERED = 2**10
+"""Bytes of a head that is remembered, at most …"""
+MOST_REMEMBERED = 4
+"""… and how many of them a connection remembers."""
+MOST_DIGITS = 5
+"""Digits in the length of a body whose request is known again, at most."""
+
+_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([1-9][0-9]*)\r\n", re.IGNORECASE)
+
+
+class Head(NamedTuple):
+    """A head as the parser understood it, in two parts: what stands before the length of the body and what stands behind."""
+
+    before: bytes
+    behind: bytes
+    method: bytes
+    url: bytes
+    headers: dict[bytes, bytes]
 
 
 class NotHttp(Exception):
@@ -47,11 +72,46 @@ class Receiver:
         """Bytes of the body that is arriving, where that was said before."""
         self._delivered = self._overhead = self._silence = 0
         """Bytes of the body so far, of what came with it, and of what came since the last of the body."""
+        self._heads: list[Head] = []
+
+    def recall(self, data: bytes) -> Exchange | None:
+        """The request, if this is all of one whose head is remembered, and nothing else is going on."""
+        if self.receiving is not None or self.over:
+            return None
+        for head in self._heads:
+            before, behind, method, url, headers = head
+            if data.startswith(before):
+                start = len(before)
+                end = data.find(b"\r", start, start + MOST_DIGITS + 1)
+                length = data[start:end] if end > 0 else b""
+                if length.isdigit() and data.startswith(behind, end) and int(length) == len(data) - end - len(behind) > 0:
+                    exchange = Exchange(self._line)
+                    exchange.method, exchange.url = method, url
+                    exchange.headers = {**headers, b"content-length": length}
+                    exchange.body += data[end + len(behind) :]
+                    exchange.complete = True
+                    return exchange
+        return None
+
+    def _remember(self, data: bytes) -> None:
+        """Remember the head of what came, if that was exactly one request with a body and the next may follow it."""
+        exchange = self.pipeline[0] if len(self.pipeline) == 1 else None
+        if exchange is None or not exchange.complete or not exchange.keep_alive or not self._length or b"expect" in exchange.headers:
+            return
+        head = data[: len(data) - self._length]
+        lengths = _LENGTH.findall(head)
+        if len(head) > LONGEST_REMEMBERED or lengths != [exchange.headers[b"content-length"]] or not data.endswith(exchange.body):
+            return
+        start, end = _LENGTH.search(head).span(1)  # type: ignore[union-attr]
+        if len(self._heads) == MOST_REMEMBERED:
+            del self._heads[0]
+        self._heads.append(Head(head[:start], head[end:], exchange.method, exchange.url, exchange.headers))
 
     def feed(self, data: bytes, position: int) -> int:
         """Look at the next piece of what came; returns where the one after it begins. Raises `NotHttp` or `HeadTooLarge`."""
         known = self.receiving if self.in_head else None
         body = None if self.in_head else self.receiving
+        clean = self.receiving is None and not self.pipeline and not position
         delivered = self._delivered
         size = self._size()
         piece = data[position : position + size] if position or len(data) > size else data
@@ -71,6 +131,8 @@ class Receiver:
                 raise HeadTooLarge
         elif body is not None and body is self.receiving:
             self._count(len(piece), self._delivered - delivered)
+        if clean and piece is data and self.receiving is None and not self.over:
+            self._remember(data)
         return position + len(piece)
 
     def _size(self) -> int:

@@ -10,20 +10,26 @@ from pathlib import Path
 from typing import Any
 
 import structlog
+from msgspec.structs import replace as replaced
 
 from albatross.core.errors import InvalidInput
+from albatross.core.exchange import check_shards
 from albatross.service.cluster.front import Front, free_port
 from albatross.service.cluster.processes import Presence, present, tell_to_stop
 from albatross.service.cluster.shard import Shard
 from albatross.service.engine.engine import try_out
-from albatross.service.engine.learned.options import Options, new_genesis
+from albatross.service.engine.learned.options import Options, new_genesis, policy_of
 from albatross.service.http.keys import Keys
 from albatross.service.http.process import Address
 from albatross.service.storage.events import encode
 from albatross.service.storage.postgres.home import PostgresHome
 from albatross.service.storage.postgres.session import NotNow, connect, name_of, shards_of, understood
+from albatross.service.storage.postgres.sharing import create_shards
 from albatross.service.storage.store import Row
 
+SHARDS = "SELECT shard, epoch, owner, seq, until > clock_timestamp() FROM albatross.shards WHERE shard >= 0 ORDER BY shard"
+MOST_SHARDS = 256
+"""Every shard hears of every other, and has connections of its own to the database."""
 CALLS = 64
 """Calls that a shard takes at one time: each front has few under way."""
 DRAIN_SECONDS = 30.0
@@ -33,24 +39,26 @@ log = structlog.get_logger()
 
 def make(address: str, shards: int, options: Options) -> None:
     """Make the tables of a cluster, and the first event of each shard."""
-    if shards != 1:
-        raise InvalidInput(f"--shards is {shards}; accepted: 1 (items of several shards are not exchanged yet)")
-    home = PostgresHome(address)
+    if not 1 <= shards <= MOST_SHARDS:
+        raise InvalidInput(f"--shards is {shards}; accepted: 1 to {MOST_SHARDS}")
+    home = PostgresHome(address, shard=0)
     if home.begun:
         raise InvalidInput(f"{home} has a log already; accepted: a database without one")
     genesis = new_genesis(options)
+    check_shards(policy_of(genesis), shards)
     try_out(genesis)
-    home.begin([Row(encode(genesis))])
+    if shards == 1:
+        home.begin([Row(encode(genesis))])
+    else:
+        create_shards(address, [Row(encode(replaced(genesis, shard=shard, shards=shards))) for shard in range(shards)])
 
 
 def run(address: str, listen: Address, fronts: int, ray_address: str | None, snapshots: Path | None, queue: int) -> None:
     """Run a cluster until somebody tells it to stop."""
     import ray
 
-    home = PostgresHome(address)
-    if not home.begun:
-        raise InvalidInput(f"{home} has no log of albatross; accepted: one that albatross cluster init made")
-    keys = Keys(home.keyring)
+    homes = homes_of(address, snapshots)
+    keys = Keys(homes[0].keyring)
     listen.check(keys)
     keys.ring.close()
     stopping = threading.Event()
@@ -64,28 +72,29 @@ def run(address: str, listen: Address, fronts: int, ray_address: str | None, sna
     try:
         folder = None if snapshots is None else str(snapshots.absolute())
         kept: dict[str, Any] = {"max_restarts": -1, "max_task_retries": 0, "num_cpus": 0}
-        shard: Any = ray.remote(Shard).options(**kept, max_concurrency=CALLS).remote(address, 0, folder)
+        shards: list[Any] = [ray.remote(Shard).options(**kept, max_concurrency=CALLS).remote(address, home.shard, folder) for home in homes]
         faces: list[Any] = [ray.remote(Front).options(**kept).remote() for _ in range(fronts)]
-        told = (address, shard, listen, queue, url)
+        told = (address, shards, listen, queue, url)
         running = {face.run.remote(*told): face for face in faces}
-        looking = shard.state.remote()
-        log.info("started", url=url, shards=1, fronts=fronts)
+        looking = {shard.state.remote(): shard for shard in shards}
+        log.info("started", url=url, shards=len(shards), fronts=fronts)
         while not stopping.wait(0.5):
             ended, _ = ray.wait(list(running), num_returns=len(running), timeout=0)
             for call in ended:
                 _check_front(ray, call)
                 face = running.pop(call)
                 running[face.run.remote(*told)] = face
-            if ray.wait([looking], timeout=0)[0]:
+            for call in ray.wait(list(looking), num_returns=len(looking), timeout=0)[0]:
                 with contextlib.suppress(ray.exceptions.RayError):  # it is being started again
-                    if (refusal := ray.get(looking)) is not None:
+                    if (refusal := ray.get(call)) is not None:
                         raise InvalidInput(refusal)
-                looking = shard.state.remote()
+                shard = looking.pop(call)
+                looking[shard.state.remote()] = shard
         log.info("stopping")
         with contextlib.closing(connect(address, writing=True)) as session:
             tell_to_stop(session)
         ray.wait(list(running), num_returns=len(running), timeout=DRAIN_SECONDS)
-        ray.get(shard.close.remote(), timeout=DRAIN_SECONDS)
+        ray.get([shard.close.remote() for shard in shards], timeout=DRAIN_SECONDS)
     finally:
         presence.end()
         ray.shutdown()
@@ -107,6 +116,7 @@ def _check_front(ray: Any, call: Any) -> None:
 
 def _begin(ray: Any, address: str | None) -> None:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    os.environ.setdefault("RAY_worker_niceness", "0")  # Ray lets workers give way to everything else on a machine
     try:
         ray.init(address=address or "local", include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     except (ConnectionError, RuntimeError, ValueError) as error:
@@ -122,13 +132,25 @@ def stop(address: str, wait: Callable[[float], object]) -> int:
     return count
 
 
+def homes_of(address: str, snapshots: Path | None) -> list[PostgresHome]:
+    """The shards of a database, each with its folder below that for snapshots."""
+    first = PostgresHome(address, shard=0)
+    if not first.begun:
+        raise InvalidInput(f"{first} has no log of albatross; accepted: one that albatross cluster init made")
+    return [PostgresHome(address, None if snapshots is None else snapshots / str(shard), shard) for shard in range(first.shards)]
+
+
 def status(address: str) -> dict[str, Any]:
     """What runs, as the database knows it."""
     where = name_of(address)
     with contextlib.closing(connect(address)) as session, understood(where):
         if not shards_of(session, where):
             raise InvalidInput(f"{where} has no log of albatross; accepted: one that albatross cluster init made")
-        rows = session.execute("SELECT shard, epoch, owner, seq, until > clock_timestamp() FROM albatross.shards ORDER BY shard").fetchall()
+        rows = session.execute(
+            "SELECT shard, epoch, owner, seq, until > clock_timestamp() FROM albatross.shards WHERE shard >= 0 ORDER BY shard"
+        ).fetchall()
+        several = len(rows) > 1
+        version = session.execute("SELECT coalesce(max(version), 0) FROM albatross.payloads").fetchone() if several else None
         processes = present(session)
     shards = []
     for shard, epoch, owner, seq, held in rows:
@@ -136,4 +158,4 @@ def status(address: str) -> dict[str, Any]:
         known = {"pid": int(pid), "node": node} if held and pid else {"pid": None, "node": None}
         shards.append({"shard": shard, "epoch": epoch, **known, "seq": seq, "state": "serving" if held else "stopped"})
     fronts = [{"url": process.url, "pid": process.pid} for process in processes if process.kind == "front"]
-    return {"item_version": 0, "shards": shards, "fronts": fronts}
+    return {"item_version": 0 if version is None else version[0], "shards": shards, "fronts": fronts}

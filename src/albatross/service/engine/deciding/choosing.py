@@ -111,7 +111,8 @@ def choose_counting(
 
 def decision_stream(model: Model, seq: int) -> np.random.Generator:
     """Turn the model's generator to the stream of one decision: many times quicker than seeding a new one."""
-    name = hashlib.blake2b(f"{model.genesis.seed} decision {seq}".encode(), digest_size=32).digest()
+    where = f" on shard {model.genesis.shard}" if model.genesis.shard else ""  # otherwise all shards would make the same guesses
+    name = hashlib.blake2b(f"{model.genesis.seed} decision {seq}{where}".encode(), digest_size=32).digest()
     position, increment = int.from_bytes(name[:16], "little"), int.from_bytes(name[16:], "little") | 1
     model.random.bit_generator.state = {
         "bit_generator": "PCG64",

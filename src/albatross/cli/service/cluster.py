@@ -18,7 +18,9 @@ from albatross.service.http.logs import configure_log
 from albatross.service.http.process import Address
 from albatross.service.storage.postgres.sharing import check_copied
 
-cluster = App(name="cluster", help="A service of several processes: init, start, status, stop, verify, move.", help_format="plaintext")
+cluster = App(
+    name="cluster", help="A service of several processes: init, start, status, restart, stop, verify, move.", help_format="plaintext"
+)
 
 
 @cluster.command
@@ -138,6 +140,19 @@ def stop(address: str) -> None:
     """
     count = running.stop(address, threading.Event().wait)
     print(f"{count} processes have stopped")
+
+
+@cluster.command
+def restart(address: str) -> None:
+    """Replace every process of a cluster by a new one, one after the other, while the others serve: for a new version of the code.
+
+    Parameters
+    ----------
+    address
+        The database, as postgresql://user@host/database.
+    """
+    running.restart(address, threading.Event().wait)
+    print("every process was replaced")
 
 
 @cluster.command

@@ -13,7 +13,7 @@ from typing import Any
 
 from albatross.service.api.requests import Request
 from albatross.service.cluster.lanes import Lanes
-from albatross.service.cluster.processes import Presence
+from albatross.service.cluster.processes import FRONT, Presence
 from albatross.service.cluster.router import Call, Router, Settled
 from albatross.service.engine.learned.options import Options
 from albatross.service.http.logs import configure_log
@@ -43,7 +43,7 @@ class Front:
         home = PostgresHome(address, shard=0)
         with home.reading() as log:
             genesis = read_genesis(log, str(home))
-        presence = Presence(address, "front", url, lambda: os.kill(os.getpid(), signal.SIGTERM))
+        presence = Presence(address, FRONT, url, lambda _: os.kill(os.getpid(), signal.SIGTERM))
         try:
             with reused(listen) as listening:
                 serve(home, Options(queue=queue), listen, listening, lambda *_: _remote(shards, queue, genesis))

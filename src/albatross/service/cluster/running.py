@@ -14,25 +14,24 @@ from msgspec.structs import replace as replaced
 
 from albatross.core.errors import InvalidInput
 from albatross.core.exchange import check_shards
-from albatross.service.cluster.front import Front, free_port
-from albatross.service.cluster.processes import Presence, present, tell_to_stop
-from albatross.service.cluster.shard import Shard
+from albatross.service.cluster.front import free_port
+from albatross.service.cluster.processes import RESTART, STOP, SUPERVISOR, Presence, present, tell, told
+from albatross.service.cluster.supervising import Supervisor
 from albatross.service.engine.engine import try_out
 from albatross.service.engine.learned.options import Options, new_genesis, policy_of
 from albatross.service.http.keys import Keys
 from albatross.service.http.process import Address
 from albatross.service.storage.events import encode
 from albatross.service.storage.postgres.home import PostgresHome
-from albatross.service.storage.postgres.session import NotNow, connect, name_of, shards_of, understood
+from albatross.service.storage.postgres.session import connect, name_of, shards_of, understood
 from albatross.service.storage.postgres.sharing import create_shards
 from albatross.service.storage.store import Row
 
 SHARDS = "SELECT shard, epoch, owner, seq, until > clock_timestamp() FROM albatross.shards WHERE shard >= 0 ORDER BY shard"
 MOST_SHARDS = 256
 """Every shard hears of every other, and has connections of its own to the database."""
-CALLS = 64
-"""Calls that a shard takes at one time: each front has few under way."""
-DRAIN_SECONDS = 30.0
+LOOK_SECONDS = 0.5
+"""Between two looks at all processes."""
 
 log = structlog.get_logger()
 
@@ -61,57 +60,31 @@ def run(address: str, listen: Address, fronts: int, ray_address: str | None, sna
     keys = Keys(homes[0].keyring)
     listen.check(keys)
     keys.ring.close()
-    stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
+    stopping, restarting = threading.Event(), threading.Event()
     held, port = free_port(listen.host) if listen.port == 0 else (None, listen.port)
     listen = replace(listen, port=port)
     url = f"http://{f'[{listen.host}]' if ':' in listen.host else listen.host}:{port}"
     _begin(ray, ray_address)
-    presence = Presence(address, "supervisor", url, stopping.set)
+    for number in (signal.SIGTERM, signal.SIGINT):  # behind Ray, which would end at once
+        signal.signal(number, lambda *_: stopping.set())
+    presence = Presence(address, SUPERVISOR, url, lambda word: (stopping if word == STOP else restarting).set())
     try:
         folder = None if snapshots is None else str(snapshots.absolute())
-        kept: dict[str, Any] = {"max_restarts": -1, "max_task_retries": 0, "num_cpus": 0}
-        shards: list[Any] = [ray.remote(Shard).options(**kept, max_concurrency=CALLS).remote(address, home.shard, folder) for home in homes]
-        faces: list[Any] = [ray.remote(Front).options(**kept).remote() for _ in range(fronts)]
-        told = (address, shards, listen, queue, url)
-        running = {face.run.remote(*told): face for face in faces}
-        looking = {shard.state.remote(): shard for shard in shards}
-        log.info("started", url=url, shards=len(shards), fronts=fronts)
-        while not stopping.wait(0.5):
-            ended, _ = ray.wait(list(running), num_returns=len(running), timeout=0)
-            for call in ended:
-                _check_front(ray, call)
-                face = running.pop(call)
-                running[face.run.remote(*told)] = face
-            for call in ray.wait(list(looking), num_returns=len(looking), timeout=0)[0]:
-                with contextlib.suppress(ray.exceptions.RayError):  # it is being started again
-                    if (refusal := ray.get(call)) is not None:
-                        raise InvalidInput(refusal)
-                shard = looking.pop(call)
-                looking[shard.state.remote()] = shard
+        supervisor = Supervisor(ray, address, [(home.shard, folder) for home in homes], fronts, (listen, queue, url))
+        log.info("started", url=url, shards=len(homes), fronts=fronts)
+        while not stopping.wait(LOOK_SECONDS):
+            supervisor.look()
+            if restarting.is_set():
+                supervisor.restart(stopping)
+                restarting.clear()
         log.info("stopping")
-        with contextlib.closing(connect(address, writing=True)) as session:
-            tell_to_stop(session)
-        ray.wait(list(running), num_returns=len(running), timeout=DRAIN_SECONDS)
-        ray.get([shard.close.remote() for shard in shards], timeout=DRAIN_SECONDS)
+        supervisor.stop()
     finally:
         presence.end()
         ray.shutdown()
         if held is not None:
             held.close()
     log.info("stopped")
-
-
-def _check_front(ray: Any, call: Any) -> None:
-    """Refuse to go on where a front cannot serve at all; one that was killed, or told to end, is told again what to do."""
-    try:
-        ray.get(call)
-    except ray.exceptions.RayTaskError as error:
-        if isinstance(error.cause, InvalidInput | OSError) and not isinstance(error.cause, NotNow):
-            raise InvalidInput(f"a front cannot serve: {error.cause}") from None
-    except ray.exceptions.RayActorError:
-        pass  # Ray has started it again
 
 
 def _begin(ray: Any, address: str | None) -> None:
@@ -123,10 +96,19 @@ def _begin(ray: Any, address: str | None) -> None:
         raise InvalidInput(f"no Ray cluster answers at {address}: {error}") from error
 
 
+def restart(address: str, wait: Callable[[float], object]) -> None:
+    """Replace all processes of a cluster by new ones, one after the other, and wait until that is done."""
+    with contextlib.closing(connect(address, writing=True)) as session, understood(name_of(address)):
+        if not tell(session, RESTART, SUPERVISOR):
+            raise InvalidInput(f"no cluster runs at {name_of(address)}; accepted: one that albatross cluster start runs")
+        while told(session, SUPERVISOR) == [RESTART]:
+            wait(0.1)
+
+
 def stop(address: str, wait: Callable[[float], object]) -> int:
     """Tell a cluster to stop, and wait until it has. Returns how many processes there were."""
     with contextlib.closing(connect(address, writing=True)) as session, understood(name_of(address)):
-        count = tell_to_stop(session)
+        count = tell(session, STOP)
         while present(session):
             wait(0.1)
     return count

@@ -7,7 +7,7 @@ READY := .venv/.ready
 ALBATROSS_DATA ?= $(if $(wildcard ../shared/data),$(abspath ../shared/data))
 export ALBATROSS_DATA
 
-.PHONY: demo test docs notebooks lint bench bench-all bench-service bench-page chaos soak golden mutants dist matrix tag peers clean
+.PHONY: demo test docs notebooks lint bench bench-all bench-service bench-page chaos chaos-cluster cluster-demo soak golden mutants dist matrix tag peers clean
 
 demo: $(READY)  ## the main job on a world nobody has rated yet
 	$(BIN)/albatross demo
@@ -44,6 +44,9 @@ chaos: $(READY)  ## what the tests of the service do, in full: 2,000 kills, 500 
 	PYTHONPATH=tests:. $(BIN)/python -m faults.chaos 500 postgres
 	PYTHONPATH=tests:. $(BIN)/python -m faults.hostile 10000
 	PYTHONPATH=tests:. $(BIN)/python -m faults.damage 10000 100000
+
+chaos-cluster: $(READY)  ## a thousand faults in a cluster of four shards: kill -9, PostgreSQL restarted, owners paused; hours
+	PYTHONPATH=tests:tests/service:. $(BIN)/python -m faults.cluster 1000
 
 soak: $(READY)  ## ten minutes of honest clients among hostile ones, and ten times more requests than can be answered
 	PYTHONPATH=tests:. $(BIN)/python -m faults.overload

@@ -8,7 +8,7 @@ import pytest
 
 from albatross import Agent
 from albatross.core.errors import InvalidInput
-from albatross.core.exchange import Exchange, Memory, Payload, check_shards
+from albatross.core.exchange import Exchange, Memory, Payload, check_shards, part
 from albatross.core.policy import Policy
 from albatross.core.state import flatten, identity, restored
 from albatross.kernels.pairs import NOTHING
@@ -51,6 +51,32 @@ def test_policies_that_do_not_divide_run_on_one_shard(name: str) -> None:
     else:
         with pytest.raises(InvalidInput, match=rf"policy '{name}' runs on one shard, .* given: 4 shards"):
             check_shards(POLICIES[name], 4)
+
+
+@pytest.mark.parametrize("policy", [ItemMean(), ALB(rank=2)], ids=lambda policy: policy.policy_name())
+def test_a_payload_waits_for_a_version_that_has_room(policy: Policy) -> None:
+    """Each shard has at most one payload on its way, and a version takes those that it finds: in the end all know the same sums."""
+    random = np.random.default_rng(0)
+    shards = shards_of(policy, 3)
+    waiting: dict[int, Payload] = {}
+    for step in range(60):
+        rate(shards[random.integers(3)], 2, seed=step)
+        for shard in random.permutation(3)[: random.integers(4)]:
+            waiting.setdefault(int(shard), shards[shard].take())
+        taken = {shard for shard in waiting if random.random() < 0.6}
+        version = [waiting.pop(shard) if shard in taken else None for shard in range(3)]
+        for one in shards:
+            one.fold(version)
+    for _ in range(2):  # what was on its way, and what came behind it
+        version = [waiting.pop(shard, None) or shards[shard].take() for shard in range(3)]
+        for one in shards:
+            one.fold(version)
+    assert policy.division is not None
+    for name in policy.division.sums:
+        first, *others = (np.asarray(part(one.agent.state, name), float) for one in shards)
+        assert np.abs(first).sum() > 0
+        for other in others:
+            np.testing.assert_allclose(other, first, rtol=1e-9, atol=1e-12)
 
 
 def test_an_exchange_refuses_what_cannot_be() -> None:

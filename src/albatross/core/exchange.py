@@ -29,6 +29,8 @@ ROUNDING = 2.0**-50
 USUAL_FIGURES = 64
 """Room for a report when its length is not known yet."""
 
+NONE: Items = np.empty(0, np.int32)
+
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 """Of the digest of a row: odd, with bits all over."""
 
@@ -153,7 +155,7 @@ class Exchange:
         """What own users have added since the last folded version. Changes nothing: taken twice, it is the same."""
         if not self._several:
             return Payload(np.empty(0, np.int32), np.empty(0, np.uint64), np.empty(0), ())
-        self._grow()
+        self.grow()
         digests = self._digests(self.agent.state)
         refitted = digests != self.memory.digests
         touched = refitted.copy()
@@ -165,31 +167,36 @@ class Exchange:
         sums = tuple(now[items] - before[items] for now, before in pairs)
         return Payload(items.astype(np.int32), np.where(refitted, digests, np.uint64(0))[items], self._report(), sums)
 
-    def fold(self, version: Sequence[Payload]) -> None:
+    def fold(self, version: Sequence[Payload | None]) -> None:
         """Take in what all shards have added, in their order: item vectors are fitted to it at once.
 
-        The own payload is part of the version. What own users have added since it was taken stays, and is part of the next.
+        The own payload is part of the version. What own users have added since it was taken stays, and is part of the next. A shard that
+        was not heard of in time is none: its payload is part of a later version, as it is or with more.
         """
         if len(version) != self.shards:
             raise InvalidInput(f"a version of {len(version)} payloads; accepted: {self.shards}, one per shard")
         if not self._several:
             return
-        self._grow()
-        self._check(version)
+        self.grow()
+        present = [payload for payload in version if payload is not None]
+        self.check(present)
         own = version[self.shard]
-        heard = [payload for number, payload in enumerate(version) if number != self.shard]
+        heard = [payload for number, payload in enumerate(version) if payload is not None and number != self.shard]
         state, memory = self.agent.state, self.memory
-        for target, payloads in ((state, heard), (memory.others, heard), (memory.sent, version)):
+        for target, payloads in ((state, heard), (memory.others, heard), (memory.sent, present)):
+            if not payloads:
+                continue
             items = np.concatenate([payload.items for payload in payloads])
             for number, name in enumerate(self.division.sums):
                 added = np.concatenate([payload.sums[number] for payload in payloads])
                 program(add_rows)(_rows(part(target, name)), items, _rows(added))
             self._merge(target, payloads)
-        fitted = own.digests > 0
-        memory.digests[own.items[fitted]] = own.digests[fitted]
+        if own is not None:
+            fitted = own.digests > 0
+            memory.digests[own.items[fitted]] = own.digests[fitted]
         if offers(state, refit):
             waiting = self._digests(state) != memory.digests
-            items = np.unique(np.concatenate([payload.items[payload.digests > 0] for payload in heard]))
+            items = np.unique(np.concatenate([NONE, *(payload.items[payload.digests > 0] for payload in heard)]))
             self._enter(refit_items)(state, self.agent.settings, self.agent.scratch, memory.others, items, self.agent.learning)
             memory.digests[~waiting] = self._digests(state)[~waiting]
 
@@ -224,7 +231,7 @@ class Exchange:
             digests ^= digests >> np.uint64(32)
         return digests | np.uint64(1)
 
-    def _grow(self) -> None:
+    def grow(self) -> None:
         """Make room for items that the agent was given since."""
         others, sent, digests = self.memory
         if len(digests) < self.agent.n_items:
@@ -234,7 +241,7 @@ class Exchange:
             larger[: len(digests)] = digests
             self.memory = Memory(copied_into(hollow(blank, kept), others), copied_into(hollow(blank, kept), sent), larger)
 
-    def _check(self, version: Sequence[Payload]) -> None:
+    def check(self, version: Sequence[Payload]) -> None:
         """Refuse what would be folded wrongly."""
         arrays = [part(self.agent.state, name) for name in self.division.sums]
         expected = [(array.dtype, array.shape[1:]) for array in arrays]

@@ -9,57 +9,18 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from faults.cluster import running_cluster
 from places import Place
 
-from albatross import Recommender
+from albatross import Client, Recommender
 from albatross.cli import main
 from albatross.service.storage.home import home_of
 from albatross.service.tools.private_postgres import PrivatePostgres
-
-
-class Running:
-    """`albatross cluster start` in a process of its own."""
-
-    def __init__(self, address: str, snapshots: Path) -> None:
-        program = "import sys, albatross.cli; sys.exit(albatross.cli.main())"
-        words = ["cluster", "start", address, "--fronts", "2", "--port", "0", "--log", "json", "--snapshots", str(snapshots)]
-        self.process = subprocess.Popen([sys.executable, "-c", program, *words], stderr=subprocess.PIPE, text=True)
-        assert self.process.stderr is not None
-        self.lines: list[str] = []
-        self.port = 0
-        for line in self.process.stderr:
-            self.lines.append(line)
-            if line.startswith("{") and json.loads(line)["event"] == "started":
-                self.port = int(json.loads(line)["url"].rpartition(":")[2])
-                break
-        self._reader = threading.Thread(target=self.lines.extend, args=(self.process.stderr,))
-        self._reader.start()
-        assert self.port, "".join(self.lines)
-
-    def wait(self) -> int:
-        code = self.process.wait()
-        self._reader.join()
-        assert self.process.stderr is not None
-        self.process.stderr.close()
-        return code
-
-
-@contextmanager
-def running(address: str, snapshots: Path) -> Iterator[Running]:
-    cluster = Running(address, snapshots)
-    try:
-        yield cluster
-    finally:
-        if cluster.process.poll() is None:
-            cluster.process.send_signal(signal.SIGTERM)
-        cluster.wait()
 
 
 def post(port: int, path: str, body: dict[str, Any]) -> tuple[int, Any]:
@@ -99,13 +60,11 @@ def test_killed_processes_are_replaced_and_no_request_fails(
 ) -> None:
     address = databases.address("shop")
     assert main(["cluster", "start", address]) == 2  # there is none yet
-    assert main(["cluster", "init", address, "--scale", "1..5", "--shards", "4"]) == 2
-    assert "accepted: 1" in capsys.readouterr().err
     assert main(["cluster", "init", address, "--scale", "1..5", "--policy", "item-mean"]) == 0
     assert main(["cluster", "init", address, "--scale", "1..5"]) == 2
     assert [shard["state"] for shard in status(address, capsys)["shards"]] == ["stopped"]
     answers: list[tuple[int, Any]] = []
-    with running(address, tmp_path / "snapshots") as cluster:
+    with running_cluster(address, tmp_path / "snapshots") as cluster:
 
         def rate(count: int) -> None:
             for _ in range(count):
@@ -138,6 +97,43 @@ def test_killed_processes_are_replaced_and_no_request_fails(
     with Recommender(home_of(address, tmp_path / "snapshots" / "0")) as shop:
         assert shop.version().ratings == 40
         assert [answer["seq"] for _, answer in answers] == list(range(3, 43))
+
+
+@pytest.mark.xdist_group("ray")
+def test_a_rolling_restart_fails_no_request(databases: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two shards and two fronts are replaced one after the other, while somebody recommends and rates all the time."""
+    address = databases.address("shop")
+    assert main(["cluster", "init", address, "--scale", "1..5", "--policy", "item-mean", "--shards", "2"]) == 0
+    with contextlib.ExitStack() as stack:
+        cluster = stack.enter_context(running_cluster(address, tmp_path))
+        client = stack.enter_context(contextlib.closing(Client(f"http://127.0.0.1:{cluster.port}", patience=120)))
+        for user in ("ann", "bob"):  # one on each shard
+            client.rate(client.recommend(user, candidates=["tea", "coffee"]), 4)
+        before = status(address, capsys)
+        ended, count = threading.Event(), 0
+
+        def restart() -> None:
+            assert main(["cluster", "restart", address]) == 0
+            ended.set()
+
+        restarting = threading.Thread(target=restart)
+        restarting.start()
+        while not ended.is_set():
+            client.rate(client.recommend(("ann", "bob")[count % 2], candidates=["tea", "coffee"]), 4)
+            count += 1
+        restarting.join()
+        after = status(address, capsys)
+        assert count > 0
+        assert client.version().ratings == count + 2
+        assert [shard["epoch"] for shard in after["shards"]] == [2, 2]
+        for kind in ("shards", "fronts"):
+            assert {one["pid"] for one in before[kind]}.isdisjoint({one["pid"] for one in after[kind]})
+        assert after["item_version"] > 0
+        check_page(cluster.port)
+        assert main(["cluster", "stop", address]) == 0
+        assert cluster.wait() == 0, cluster.lines
+    assert main(["cluster", "verify", address, "--snapshots", str(tmp_path)]) == 0
+    assert main(["cluster", "restart", address]) == 2
 
 
 @pytest.mark.xdist_group("ray")

@@ -9,15 +9,19 @@ from typing import Annotated, Literal
 from cyclopts import App, Parameter
 
 from albatross.cli.arguments import parse_policy
+from albatross.cli.service.folder import meet
 from albatross.cli.service.restore import restore
-from albatross.cli.service.verify import verify as verify_home
+from albatross.cli.service.verify import verify_home
 from albatross.service.cluster import running
 from albatross.service.engine.learned.options import QUEUE, Options
 from albatross.service.http.logs import configure_log
 from albatross.service.http.process import Address
 from albatross.service.settings.kinds import parse_scale
+from albatross.service.storage.postgres.sharing import check_copied
 
-cluster = App(name="cluster", help="A service of several processes: init, start, status, stop, verify, move.", help_format="plaintext")
+cluster = App(
+    name="cluster", help="A service of several processes: init, start, status, restart, stop, verify, move.", help_format="plaintext"
+)
 
 
 @cluster.command
@@ -43,7 +47,7 @@ def init(
     scale
         Lowest and highest rating, as 1..5.
     shards
-        How many shards users are divided over: 1.
+        How many shards users are divided over, for ever: as many as there may be machines one day.
     policy
         Name of a policy (see: albatross list), file.py:Class or module:Class; mean-field if not given.
     setting
@@ -140,6 +144,19 @@ def stop(address: str) -> None:
 
 
 @cluster.command
+def restart(address: str) -> None:
+    """Replace every process of a cluster by a new one, one after the other, while the others serve: for a new version of the code.
+
+    Parameters
+    ----------
+    address
+        The database, as postgresql://user@host/database.
+    """
+    running.restart(address, threading.Event().wait)
+    print("every process was replaced")
+
+
+@cluster.command
 def verify(address: str, *, decisions: bool = False, policy: str | None = None, snapshots: Path | None = None) -> None:
     """Rebuild the model of every shard from its log alone, also while the cluster runs.
 
@@ -154,7 +171,12 @@ def verify(address: str, *, decisions: bool = False, policy: str | None = None, 
     snapshots
         The folder for snapshots, if it was started with one.
     """
-    verify_home(address, decisions=decisions, policy=policy, snapshots=None if snapshots is None else snapshots / "0")
+    meet(policy)
+    for home in running.homes_of(address, snapshots):
+        print(f"shard {home.shard}")
+        verify_home(home, decisions)
+        if home.shards > 1:
+            print(f"{check_copied(address, home.shard):,} events of the catalogue are those of all shards")
 
 
 @cluster.command

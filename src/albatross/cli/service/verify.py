@@ -6,7 +6,7 @@ from albatross.cli.service.folder import meet, watched
 from albatross.core.errors import InvalidInput
 from albatross.service.engine.recovering.verifying import redecide
 from albatross.service.engine.recovering.verifying import verify as verify_log
-from albatross.service.storage.home import home_of
+from albatross.service.storage.home import Home, home_of
 from albatross.service.storage.reading import read_genesis
 
 
@@ -25,7 +25,11 @@ def verify(folder: str, *, decisions: bool = False, policy: str | None = None, s
         With an address of PostgreSQL: the folder for snapshots, if it was served with one.
     """
     meet(policy)
-    home = home_of(folder, snapshots)
+    verify_home(home_of(folder, snapshots), decisions)
+
+
+def verify_home(home: Home, decisions: bool) -> None:
+    """Say what was found, or raise what is wrong."""
     with home.reading() as log:
         genesis = read_genesis(log, str(home))
         with watched(log.head.seq) as progress:

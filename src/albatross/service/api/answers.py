@@ -90,6 +90,8 @@ class Decision(Answer, frozen=True):
     items: list[ShownItem]
     user_ratings: int
     explanation: Explanation | None = None
+    item_version: int = 0
+    """Of several shards: the last exchange of what is known of items that the model knew. Of one shard: 0."""
 
     @property
     def item(self) -> str:
@@ -218,6 +220,10 @@ class Version(Answer, frozen=True):
     durability: str
     events: dict[str, float] = {}
     """Names of events, and what they are worth."""
+    item_version: int = 0
+    """Of several shards: up to which exchange every shard knows of items."""
+    shards: int = 1
+    """Where there are several, numbers are sums over them, and chain and state_id are hashes of theirs."""
 
 
 class Series(Answer, frozen=True):

@@ -182,7 +182,9 @@ class ListEvents(Request[EventList], frozen=True):
 
     n: Listed = 20
     before: Position | None = None
-    """Only events before this one; none: from the head of the log."""
+    """Only events before this one; none: from the head of the log. Of several shards, `shard` must be said, too."""
+    shard: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
+    """Whose log, where there are several shards; none: the newest events of all of them."""
 
 
 class ViewDecision(Request[DecisionView], frozen=True):

@@ -6,7 +6,7 @@ from msgspec import field
 
 from albatross.service.api.answers import Answer, Explanation, Series, ShownItem, UserView
 
-Kind = Literal["genesis", "item", "retire", "decision", "feedback", "forget", "rewards", "description", "expire", "erased"]
+Kind = Literal["genesis", "item", "retire", "decision", "feedback", "forget", "rewards", "description", "expire", "exchange", "erased"]
 
 
 class Access(Answer, frozen=True):
@@ -116,13 +116,17 @@ class LoggedEvent(Answer, frozen=True, omit_defaults=True):
     """Of an event with a name: which."""
     replaces: int | None = None
     """Which rating it takes the place of."""
+    item_version: int | None = None
+    """Of an exchange between shards: what is known of items from here on."""
+    shard: int | None = None
+    """Where there are several: whose log it stands in."""
 
 
 class EventList(Answer, frozen=True):
     events: list[LoggedEvent]
-    """The newest first."""
+    """The newest first; of several shards, by time."""
     seq: int
-    """The head of the log."""
+    """The head of the log; of several shards, the sum of theirs."""
 
 
 class Reason(Answer, frozen=True):

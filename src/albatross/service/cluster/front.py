@@ -1,4 +1,4 @@
-"""A front: the HTTP application over a shard in another process. Several fronts of one machine share a port."""
+"""A front: the HTTP application over shards in other processes. Several fronts of one machine share a port."""
 
 import contextlib
 import os
@@ -6,11 +6,15 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
-from albatross.service.api.errors import NotReady
-from albatross.service.cluster.processes import Presence
-from albatross.service.cluster.router import Call, Router
+from albatross.service.api.requests import Request
+from albatross.service.cluster.lanes import Lanes
+from albatross.service.cluster.processes import FRONT, Presence
+from albatross.service.cluster.router import Call, Router, Settled
 from albatross.service.engine.learned.options import Options
 from albatross.service.http.logs import configure_log
 from albatross.service.http.process import Address, serve
@@ -22,50 +26,51 @@ GREET_SECONDS = 0.2
 """Between two looks whether a shard is there, at the beginning."""
 
 
-class RemoteEngine(Router):
+class RemoteEngine(Lanes):
     """What the HTTP application takes for an engine."""
 
-    def __init__(self, call: Call, most: int, genesis: Genesis) -> None:
-        super().__init__(call, most)
+    def __init__(self, calls: Sequence[Call], most: int, genesis: Genesis) -> None:
+        super().__init__(calls, most)
         self.genesis = genesis
-
-    def wait_ready(self, timeout: float | None = None) -> None:
-        with self._changed:
-            if not self._changed.wait_for(lambda: self._reached, timeout):
-                raise NotReady("the shard is being started")
 
 
 class Front:
     """Made an actor by `cluster.running`. What it serves it is told with `run`: after a restart, again."""
 
-    def run(self, address: str, shard: Any, listen: Address, queue: int, url: str) -> None:
+    def run(self, address: str, shards: Sequence[Any], listen: Address, queue: int, url: str) -> None:
         """Serve until told to stop."""
         configure_log("json", sys.stderr)
-        home = PostgresHome(address)
+        home = PostgresHome(address, shard=0)
         with home.reading() as log:
             genesis = read_genesis(log, str(home))
-        presence = Presence(address, "front", url, lambda: os.kill(os.getpid(), signal.SIGTERM))
+        presence = Presence(address, FRONT, url, lambda _: os.kill(os.getpid(), signal.SIGTERM))
         try:
             with reused(listen) as listening:
-                serve(home, Options(queue=queue), listen, listening, lambda *_: _remote(shard, queue, genesis))
+                serve(home, Options(queue=queue), listen, listening, lambda *_: _remote(shards, queue, genesis))
         finally:
             presence.end()
 
 
-def _remote(shard: Any, queue: int, genesis: Genesis) -> RemoteEngine:
-    engine = RemoteEngine(lambda requests: shard.answer.remote(requests).future(), queue, genesis)
-
-    def greet() -> None:
-        """Wait for the shard, which answers once it has replayed its log."""
-        pause = threading.Event()
-        while not engine.readiness.ready:
-            with contextlib.suppress(Exception):  # it is not there yet
-                shard.state.remote().future().result()
-                engine.reached()
-            pause.wait(GREET_SECONDS)
-
-    threading.Thread(target=greet, name="albatross-greeting", daemon=True).start()
+def _remote(shards: Sequence[Any], queue: int, genesis: Genesis) -> RemoteEngine:
+    engine = RemoteEngine([partial(_call, shard) for shard in shards], queue, genesis)
+    for shard, router in zip(shards, engine.routers, strict=True):
+        threading.Thread(target=_greet, args=(shard, router), name="albatross-greeting", daemon=True).start()
     return engine
+
+
+def _call(shard: Any, requests: list[Request[Any]]) -> "Future[Settled]":
+    future: Future[Settled] = shard.answer.remote(requests).future()
+    return future
+
+
+def _greet(shard: Any, router: Router) -> None:
+    """Wait for a shard, which answers once it has replayed its log."""
+    pause = threading.Event()
+    while not router.readiness.ready:
+        with contextlib.suppress(Exception):  # it is not there yet
+            shard.state.remote().future().result()
+            router.reached()
+        pause.wait(GREET_SECONDS)
 
 
 def reused(listen: Address) -> socket.socket:

@@ -37,10 +37,10 @@ class Process(NamedTuple):
 
 
 class Presence:
-    """Says that this process lives, until it ends. `on_stop` is called, once, when somebody has told it to stop."""
+    """Says that this process lives, until it ends. `on_told` is called, once, when somebody has told it something."""
 
-    def __init__(self, address: str, kind: str, url: str, on_stop: Callable[[], None]) -> None:
-        self._address, self._on_stop = address, on_stop
+    def __init__(self, address: str, kind: str, url: str, on_told: Callable[[str], None]) -> None:
+        self._address, self._on_told = address, on_told
         self._named = {"kind": kind, "node": socket.gethostname(), "pid": os.getpid(), "url": url, "silent": SILENT}
         self._ended = threading.Event()
         with contextlib.closing(connect(address, writing=True)) as session, understood(name_of(address)), session.transaction():
@@ -53,7 +53,7 @@ class Presence:
 
     def _live(self) -> None:
         session: Session | None = None
-        stopped = False
+        last = ""
         while not self._ended.wait(SECONDS):
             try:
                 session = session or connect(self._address, writing=True, application_name="albatross presence")
@@ -63,9 +63,10 @@ class Presence:
                     session.close()
                 session = None
                 continue
-            if told == ("stop",) and not stopped:
-                stopped = True
-                self._on_stop()
+            word = "" if told is None else str(told[0])
+            if word not in ("", last):
+                self._on_told(word)
+            last = word
         with contextlib.suppress(InvalidInput, psycopg.Error):
             session = session or connect(self._address, writing=True)
             session.execute("DELETE FROM albatross.processes WHERE kind = %(kind)s AND node = %(node)s AND pid = %(pid)s", self._named)
@@ -85,8 +86,24 @@ def present(session: Session) -> list[Process]:
     return [Process(*row) for row in rows.fetchall()]
 
 
-def tell_to_stop(session: Session) -> int:
-    """Tell all processes of a cluster to stop; returns how many there are."""
+def told(session: Session, kind: str) -> list[str]:
+    """What the processes of a kind were told last, each."""
+    rows = session.execute("SELECT told FROM albatross.processes WHERE kind = %s AND until > clock_timestamp()", (kind,)).fetchall()
+    return [row[0] for row in rows]
+
+
+FRONT, SUPERVISOR = "front", "supervisor"
+STOP, RESTART = "stop", "restart"
+"""What a process can be told."""
+
+
+def tell(session: Session, word: str, kind: str | None = None, pid: int | None = None) -> int:
+    """Tell processes of a cluster something: all of them, or those of a kind, or one; returns how many there are."""
     if not present(session):
         return 0
-    return session.execute("UPDATE albatross.processes SET told = 'stop' WHERE until > clock_timestamp()").rowcount
+    told = session.execute(
+        """UPDATE albatross.processes SET told = %s
+        WHERE until > clock_timestamp() AND kind = coalesce(%s, kind) AND pid = coalesce(%s, pid)""",
+        (word, kind, pid),
+    )
+    return told.rowcount

@@ -65,6 +65,11 @@ class Router:
             self._reached = True
             self._changed.notify_all()
 
+    def wait_reached(self, timeout: float | None = None) -> bool:
+        """Wait until the shard answers; whether it does."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._reached, timeout)
+
     def put(self, tickets: Sequence[Ticket]) -> list[Ticket]:
         """Queue tickets. Returns those that are refused at once; the others are told later, from another thread."""
         refused: list[Ticket] = []

@@ -10,82 +10,75 @@ from pathlib import Path
 from typing import Any
 
 import structlog
+from msgspec.structs import replace as replaced
 
 from albatross.core.errors import InvalidInput
-from albatross.service.cluster.front import Front, free_port
-from albatross.service.cluster.processes import Presence, present, tell_to_stop
-from albatross.service.cluster.shard import Shard
+from albatross.core.exchange import check_shards
+from albatross.service.cluster.front import free_port
+from albatross.service.cluster.processes import RESTART, STOP, SUPERVISOR, Presence, present, tell, told
+from albatross.service.cluster.supervising import Supervisor
 from albatross.service.engine.engine import try_out
-from albatross.service.engine.learned.options import Options, new_genesis
+from albatross.service.engine.learned.options import Options, new_genesis, policy_of
 from albatross.service.http.keys import Keys
 from albatross.service.http.process import Address
 from albatross.service.storage.events import encode
 from albatross.service.storage.postgres.home import PostgresHome
-from albatross.service.storage.postgres.session import NotNow, connect, name_of, shards_of, understood
+from albatross.service.storage.postgres.session import connect, name_of, shards_of, understood
+from albatross.service.storage.postgres.sharing import create_shards
 from albatross.service.storage.store import Row
 
-CALLS = 64
-"""Calls that a shard takes at one time: each front has few under way."""
-DRAIN_SECONDS = 30.0
+SHARDS = "SELECT shard, epoch, owner, seq, until > clock_timestamp() FROM albatross.shards WHERE shard >= 0 ORDER BY shard"
+MOST_SHARDS = 256
+"""Every shard hears of every other, and has connections of its own to the database."""
+LOOK_SECONDS = 0.5
+"""Between two looks at all processes."""
 
 log = structlog.get_logger()
 
 
 def make(address: str, shards: int, options: Options) -> None:
     """Make the tables of a cluster, and the first event of each shard."""
-    if shards != 1:
-        raise InvalidInput(f"--shards is {shards}; accepted: 1 (items of several shards are not exchanged yet)")
-    home = PostgresHome(address)
+    if not 1 <= shards <= MOST_SHARDS:
+        raise InvalidInput(f"--shards is {shards}; accepted: 1 to {MOST_SHARDS}")
+    home = PostgresHome(address, shard=0)
     if home.begun:
         raise InvalidInput(f"{home} has a log already; accepted: a database without one")
     genesis = new_genesis(options)
+    check_shards(policy_of(genesis), shards)
     try_out(genesis)
-    home.begin([Row(encode(genesis))])
+    if shards == 1:
+        home.begin([Row(encode(genesis))])
+    else:
+        create_shards(address, [Row(encode(replaced(genesis, shard=shard, shards=shards))) for shard in range(shards)])
 
 
 def run(address: str, listen: Address, fronts: int, ray_address: str | None, snapshots: Path | None, queue: int) -> None:
     """Run a cluster until somebody tells it to stop."""
     import ray
 
-    home = PostgresHome(address)
-    if not home.begun:
-        raise InvalidInput(f"{home} has no log of albatross; accepted: one that albatross cluster init made")
-    keys = Keys(home.keyring)
+    homes = homes_of(address, snapshots)
+    keys = Keys(homes[0].keyring)
     listen.check(keys)
     keys.ring.close()
-    stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
+    stopping, restarting = threading.Event(), threading.Event()
     held, port = free_port(listen.host) if listen.port == 0 else (None, listen.port)
     listen = replace(listen, port=port)
     url = f"http://{f'[{listen.host}]' if ':' in listen.host else listen.host}:{port}"
     _begin(ray, ray_address)
-    presence = Presence(address, "supervisor", url, stopping.set)
+    for number in (signal.SIGTERM, signal.SIGINT):  # behind Ray, which would end at once
+        signal.signal(number, lambda *_: stopping.set())
+    presence = Presence(address, SUPERVISOR, url, lambda word: (stopping if word == STOP else restarting).set())
     try:
         folder = None if snapshots is None else str(snapshots.absolute())
-        kept: dict[str, Any] = {"max_restarts": -1, "max_task_retries": 0, "num_cpus": 0}
-        shard: Any = ray.remote(Shard).options(**kept, max_concurrency=CALLS).remote(address, 0, folder)
-        faces: list[Any] = [ray.remote(Front).options(**kept).remote() for _ in range(fronts)]
-        told = (address, shard, listen, queue, url)
-        running = {face.run.remote(*told): face for face in faces}
-        looking = shard.state.remote()
-        log.info("started", url=url, shards=1, fronts=fronts)
-        while not stopping.wait(0.5):
-            ended, _ = ray.wait(list(running), num_returns=len(running), timeout=0)
-            for call in ended:
-                _check_front(ray, call)
-                face = running.pop(call)
-                running[face.run.remote(*told)] = face
-            if ray.wait([looking], timeout=0)[0]:
-                with contextlib.suppress(ray.exceptions.RayError):  # it is being started again
-                    if (refusal := ray.get(looking)) is not None:
-                        raise InvalidInput(refusal)
-                looking = shard.state.remote()
+        supervisor = Supervisor(ray, address, [(home.shard, folder) for home in homes], fronts, (listen, queue, url))
+        log.info("started", url=url, shards=len(homes), fronts=fronts)
+        while not stopping.wait(LOOK_SECONDS):
+            supervisor.look()
+            if restarting.is_set():
+                supervisor.restart(stopping)
+                restarting.clear()
         log.info("stopping")
-        with contextlib.closing(connect(address, writing=True)) as session:
-            tell_to_stop(session)
-        ray.wait(list(running), num_returns=len(running), timeout=DRAIN_SECONDS)
-        ray.get(shard.close.remote(), timeout=DRAIN_SECONDS)
+        supervisor.stop()
     finally:
         presence.end()
         ray.shutdown()
@@ -94,32 +87,39 @@ def run(address: str, listen: Address, fronts: int, ray_address: str | None, sna
     log.info("stopped")
 
 
-def _check_front(ray: Any, call: Any) -> None:
-    """Refuse to go on where a front cannot serve at all; one that was killed, or told to end, is told again what to do."""
-    try:
-        ray.get(call)
-    except ray.exceptions.RayTaskError as error:
-        if isinstance(error.cause, InvalidInput | OSError) and not isinstance(error.cause, NotNow):
-            raise InvalidInput(f"a front cannot serve: {error.cause}") from None
-    except ray.exceptions.RayActorError:
-        pass  # Ray has started it again
-
-
 def _begin(ray: Any, address: str | None) -> None:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    os.environ.setdefault("RAY_worker_niceness", "0")  # Ray lets workers give way to everything else on a machine
     try:
         ray.init(address=address or "local", include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise InvalidInput(f"no Ray cluster answers at {address}: {error}") from error
 
 
+def restart(address: str, wait: Callable[[float], object]) -> None:
+    """Replace all processes of a cluster by new ones, one after the other, and wait until that is done."""
+    with contextlib.closing(connect(address, writing=True)) as session, understood(name_of(address)):
+        if not tell(session, RESTART, SUPERVISOR):
+            raise InvalidInput(f"no cluster runs at {name_of(address)}; accepted: one that albatross cluster start runs")
+        while told(session, SUPERVISOR) == [RESTART]:
+            wait(0.1)
+
+
 def stop(address: str, wait: Callable[[float], object]) -> int:
     """Tell a cluster to stop, and wait until it has. Returns how many processes there were."""
     with contextlib.closing(connect(address, writing=True)) as session, understood(name_of(address)):
-        count = tell_to_stop(session)
+        count = tell(session, STOP)
         while present(session):
             wait(0.1)
     return count
+
+
+def homes_of(address: str, snapshots: Path | None) -> list[PostgresHome]:
+    """The shards of a database, each with its folder below that for snapshots."""
+    first = PostgresHome(address, shard=0)
+    if not first.begun:
+        raise InvalidInput(f"{first} has no log of albatross; accepted: one that albatross cluster init made")
+    return [PostgresHome(address, None if snapshots is None else snapshots / str(shard), shard) for shard in range(first.shards)]
 
 
 def status(address: str) -> dict[str, Any]:
@@ -128,7 +128,11 @@ def status(address: str) -> dict[str, Any]:
     with contextlib.closing(connect(address)) as session, understood(where):
         if not shards_of(session, where):
             raise InvalidInput(f"{where} has no log of albatross; accepted: one that albatross cluster init made")
-        rows = session.execute("SELECT shard, epoch, owner, seq, until > clock_timestamp() FROM albatross.shards ORDER BY shard").fetchall()
+        rows = session.execute(
+            "SELECT shard, epoch, owner, seq, until > clock_timestamp() FROM albatross.shards WHERE shard >= 0 ORDER BY shard"
+        ).fetchall()
+        several = len(rows) > 1
+        version = session.execute("SELECT coalesce(max(version), 0) FROM albatross.payloads").fetchone() if several else None
         processes = present(session)
     shards = []
     for shard, epoch, owner, seq, held in rows:
@@ -136,4 +140,4 @@ def status(address: str) -> dict[str, Any]:
         known = {"pid": int(pid), "node": node} if held and pid else {"pid": None, "node": None}
         shards.append({"shard": shard, "epoch": epoch, **known, "seq": seq, "state": "serving" if held else "stopped"})
     fronts = [{"url": process.url, "pid": process.pid} for process in processes if process.kind == "front"]
-    return {"item_version": 0, "shards": shards, "fronts": fronts}
+    return {"item_version": 0 if version is None else version[0], "shards": shards, "fronts": fronts}

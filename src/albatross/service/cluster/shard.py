@@ -14,6 +14,7 @@ from albatross.core.errors import InvalidInput
 from albatross.service.api.answers import Answer
 from albatross.service.api.errors import NotReady, StorageFailed
 from albatross.service.api.requests import Request
+from albatross.service.cluster.exchanging import Exchanging
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.options import Options
 from albatross.service.storage.postgres.home import PostgresHome
@@ -29,10 +30,14 @@ class Shard:
     def __init__(self, address: str, number: int, snapshots: str | None) -> None:
         self._home = PostgresHome(address, None if snapshots is None else Path(snapshots) / str(number), number)
         self._failure: InvalidInput | None = None
+        self._exchanging: Exchanging | None = None
         try:
             self._engine = self._open()
         except InvalidInput as refusal:  # a damaged log is damaged for the next process, too
             self._failure = refusal
+            return
+        if self._engine.genesis.shards > 1:
+            self._exchanging = Exchanging(address, self._engine)
 
     def _open(self) -> Engine:
         waiting = threading.Event()
@@ -65,8 +70,15 @@ class Shard:
 
     def close(self) -> None:
         """Answer what waits, write a snapshot, give the lease back."""
+        if self._exchanging is not None:
+            self._exchanging.close()
         if self._failure is None:
             self._engine.close()
+
+    def restart(self) -> None:
+        """The same, and end: Ray starts it again. Fronts keep what is asked meanwhile."""
+        self.close()
+        os._exit(1)
 
 
 def _end(error: BaseException) -> None:

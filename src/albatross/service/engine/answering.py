@@ -22,8 +22,12 @@ CHEAP_BYTES = 1 << 23
 
 
 def decision_name(incarnation: str, seq: int) -> str:
-    """A decision's number, and a few letters that only this life of this folder would put behind it: a wrong id finds nothing."""
-    return f"{seq}-{hashlib.blake2b(f'{incarnation} {seq}'.encode(), digest_size=4).hexdigest()}"
+    """A decision's number, and a few letters that only this life of this folder would put behind it: a wrong id finds nothing.
+
+    Of several shards, the last number is that of the shard: it stands in the name of the shard's life, behind a dot.
+    """
+    _, _, shard = incarnation.partition(".")
+    return f"{seq}-{hashlib.blake2b(f'{incarnation} {seq}'.encode(), digest_size=4).hexdigest()}{shard and '-'}{shard}"
 
 
 def decision_of(name: str, policy: str, event: Decided) -> Decision:
@@ -36,6 +40,7 @@ def decision_of(name: str, policy: str, event: Decided) -> Decision:
         items=shown_items(event.items),
         user_ratings=event.user_ratings,
         explanation=None if reasons is None else explanation_of(reasons),
+        item_version=event.item_version,
     )
 
 
@@ -67,6 +72,8 @@ def version_of(model: Model, head: Head, durability: str, state: str, known: tup
         decisions=model.decisions,
         durability=durability,
         events=dict(model.rewards),
+        item_version=model.version,
+        shards=model.genesis.shards,
     )
 
 

@@ -33,6 +33,7 @@ from albatross.service.engine.learned.retention import expired
 from albatross.service.engine.learned.silence import LOOK_SECONDS, Silence, check_silence, given_up
 from albatross.service.engine.queue import ALONE, Queue
 from albatross.service.engine.recovering.recovery import recover
+from albatross.service.engine.sharing import SHARING, follow, share
 from albatross.service.engine.tickets import Promise, Ticket, tell_all
 from albatross.service.engine.warming import warm
 from albatross.service.storage.events import Decided, Forget, Genesis, Rated, Reacted, encode, handles_of
@@ -40,7 +41,7 @@ from albatross.service.storage.home import Home, home_of
 from albatross.service.storage.numbering import rewards_now
 from albatross.service.storage.reading import adoptions, less, read_events, read_genesis
 from albatross.service.storage.snapshots import remove_all
-from albatross.service.storage.store import Row, Store
+from albatross.service.storage.store import CatalogueMoved, Row, Store
 
 ADOPTED = b"adopted"
 """Content of the handle of an accepted change of the policy: there is only one thing it can be."""
@@ -93,7 +94,7 @@ class Engine:
         self._phase: Phase = "opening"
         self._failure: BaseException | None = None
         self._done, self._total = 0, self._store.head.seq
-        self._incarnation = secrets.token_hex(8)
+        self._incarnation = secrets.token_hex(8) + (f".{self.genesis.shard}" if self.genesis.shards > 1 else "")
         self._snapshot_due = 0
         self._beat_due = 0.0
         self._behind = False
@@ -138,6 +139,12 @@ class Engine:
     def capacity(self) -> int:
         """How many requests can be answered before the last of them has waited too long; never waits."""
         return self._queue.capacity
+
+    @property
+    def lessons(self) -> tuple[int, int, int]:
+        """Changes when other shards should hear of something; and how many ratings and items there are. Never waits."""
+        model = self._model
+        return id(model) ^ model.lessons, model.ratings, len(model.items)
 
     def wait_ready(self, timeout: float | None = None) -> None:
         """Wait until the log has been replayed. Raises what went wrong, or `NotReady` when the time is over."""
@@ -298,9 +305,17 @@ class Engine:
     def _run_group(self, tickets: Sequence[Ticket]) -> None:
         """Decide, commit, fold and settle together."""
         known = self._aside.known_state
-        group = Group(Engaged(self._model, self._store, self.folder, self.options.durability, self._incarnation, known, self._handles))
-        group.run(tickets, WRITING, READING)
-        self._handles = group.handles
+        while True:
+            group = Group(Engaged(self._model, self._store, self.folder, self.options.durability, self._incarnation, known, self._handles))
+            try:
+                group.run(tickets, WRITING, READING)
+            except CatalogueMoved:  # nothing was kept, and nobody was told
+                for ticket in tickets:
+                    ticket.answer = ticket.error = None
+                self._handles = follow(self._model, self._store, self._handles)
+                continue
+            self._handles = group.handles
+            return
 
     def _serve_alone(self, ticket: Ticket) -> None:
         """Settle a request that takes long; what only copies does so in a thread of its own."""
@@ -308,6 +323,8 @@ class Engine:
         try:
             if isinstance(request, ForgetUser):
                 ticket.answer = self._forget(request.user)
+            elif isinstance(request, SHARING):
+                ticket.answer, self._handles = share(request, self._model, self._store, self._handles)
             elif isinstance(request, TakeSnapshot):
                 if self._aside.writing:
                     raise EventInFlight("a snapshot is being written; accepted: one at a time")

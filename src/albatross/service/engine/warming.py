@@ -37,5 +37,7 @@ def warm(genesis: Genesis, n_items: int = 0) -> None:
     model.learn()
     if genesis.events:
         model.agent.replace(0, 0, genesis.scale[0], genesis.scale[1])
+    if model.shared is not None:
+        model.shared.fold(model.ledger, [model.shared.take(model.ledger)] * genesis.shards)
     view_user(model, "somebody", 1)
     parts_of_mean(model.agent, 0, 0)

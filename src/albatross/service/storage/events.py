@@ -5,6 +5,7 @@ logs read as before. Anything else is a new format, with a function in `storage.
 """
 
 import hashlib
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import msgspec
@@ -46,6 +47,9 @@ class Genesis(Struct, frozen=True, array_like=True, tag="genesis"):
     """None: a policy of albatross."""
     events: dict[str, float] = {}
     """What events with names are worth, until it is changed."""
+    shard: int = 0
+    shards: int = 1
+    """The log is that of one shard of so many, each with users of its own."""
 
 
 class Item(Struct, frozen=True, array_like=True, tag="item"):
@@ -163,6 +167,8 @@ class Decided(Struct, frozen=True, array_like=True, tag="decision"):
     incarnation: str = ""
     """A random name of the engine's life, part of the decision's id: two copies of a folder never give the same id."""
     rules: Rules | None = None
+    item_version: int = 0
+    """What was known of items: the last version that was folded."""
 
 
 class Rated(Struct, frozen=True, array_like=True, tag="feedback", gc=False):
@@ -245,11 +251,37 @@ class Adopt(Struct, frozen=True, array_like=True, tag="adopt"):
     kernel: str
 
 
-Event = Genesis | Item | Retire | Decided | Rated | Forget | Expire | Adopt | Reacted | Rewards | Described
+class Exchanged(Struct, frozen=True, array_like=True, tag="exchange"):
+    """From here on, what the users of all shards have added to what is known of items is known here, up to this version."""
+
+    at: float
+    version: int
+    digest: str
+    """Of its payloads, which are kept beside the log."""
+
+
+Event = Genesis | Item | Retire | Decided | Rated | Forget | Expire | Adopt | Reacted | Rewards | Described | Exchanged
+
+CATALOGUE = (Item, Retire, Described, Rewards)
+"""What is the same for all shards: it stands in a log of its own, and a shard copies it into its log before it uses it."""
+_OPENINGS = tuple(f'["{kind.__struct_config__.tag}"'.encode() for kind in CATALOGUE)
 
 encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder(Event).decode
 decode_all = msgspec.json.Decoder(list[Event]).decode
+
+
+def is_shared(body: bytes | None) -> bool:
+    """Whether an event is one of the catalogue, as it is written."""
+    return body is not None and body.startswith(_OPENINGS)
+
+
+def digest_of_version(contents: Iterable[bytes | None]) -> str:
+    """A name for the payloads of a version."""
+    digest = hashlib.blake2b(digest_size=16)
+    for content in contents:
+        digest.update(b"none" if content is None else hashlib.blake2b(content, digest_size=16).digest())
+    return digest.hexdigest()
 
 
 SILENCE = "silence"

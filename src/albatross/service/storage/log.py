@@ -118,6 +118,9 @@ class LogReader:
         except UNREADABLE as error:
             raise DamagedLog(f"{self.path} is damaged in its table of handles: {error}") from error
 
+    def version(self, number: int) -> Sequence[bytes | None]:
+        raise DamagedLog(f"{self.path} is damaged: it names version {number} of what shards exchange, and a folder is one shard")
+
     def read(self, checked: bool = True) -> Iterator[tuple[int, list[bytes | None]]]:
         chain = NO_CHAIN
         for rows in self.rows():

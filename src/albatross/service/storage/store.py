@@ -22,6 +22,10 @@ class DamagedLog(InvalidInput):
     """The log cannot be what was written. Nothing is served from it."""
 
 
+class CatalogueMoved(Exception):
+    """Another shard has written to the catalogue first. Nothing of this was kept: follow it, then decide again."""
+
+
 class Row(NamedTuple):
     """A row to be written. It can be found by its handles; the content of each is what another delivery must agree with."""
 
@@ -60,6 +64,9 @@ class ReadableLog(Protocol):
     def handles(self) -> Iterator[list[tuple[bytes, int, bytes]]]:
         """Handle, row and content, in chunks, in any order."""
 
+    def version(self, number: int) -> Sequence[bytes | None]:
+        """The payloads of a version, one per shard; none of a shard that is not part of it. Only a log of one shard of several has any."""
+
     def close(self) -> None: ...
 
 
@@ -87,6 +94,20 @@ class Store(ReadableLog, Protocol):
 
     def size(self) -> int | None:
         """Bytes that the log takes, as far as that can be told."""
+
+
+class FollowingStore(Store, Protocol):
+    """The log of one shard of several: its events of the catalogue are those of a log that all shards share, in the order of that.
+
+    Its `append` raises `CatalogueMoved` where there are such events among the rows, and another shard was quicker.
+    """
+
+    @property
+    def followed(self) -> int:
+        """How many events of the catalogue are in this log."""
+
+    def follow(self) -> Sequence[Row]:
+        """Copy the next events of the catalogue behind the head; returns them. None: all of them are here."""
 
 
 def digest_of(body: bytes) -> bytes:

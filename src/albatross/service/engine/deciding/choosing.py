@@ -115,7 +115,9 @@ def choose_counting(
 
 def decision_stream(model: Model, seq: int) -> np.random.Generator:
     """The stream of one decision."""
-    return model.turner.turn(blake2b(b"%d decision %d" % (model.genesis.seed, seq), digest_size=32).digest())
+    shard = model.genesis.shard
+    where = b" on shard %d" % shard if shard else b""  # otherwise all shards would make the same guesses
+    return model.turner.turn(blake2b(b"%d decision %d%b" % (model.genesis.seed, seq, where), digest_size=32).digest())
 
 
 def likelihood_of_other(scores: NDArray[np.float64], position: int, certainty: float) -> float:

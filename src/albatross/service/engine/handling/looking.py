@@ -22,6 +22,7 @@ from albatross.service.engine.deciding.likeness import similar_items
 from albatross.service.engine.deciding.supposing import suppose
 from albatross.service.engine.group import Finish, Group, Handler, Handlers
 from albatross.service.engine.learned.model import Model
+from albatross.service.engine.sharing import AskSums, Sums
 from albatross.service.engine.viewing import list_events, list_items, list_users, read_decision, read_user
 from albatross.service.storage.store import Store
 
@@ -39,6 +40,11 @@ def series(group: Group, request: AskSeries) -> Callable[[], Series]:
     return group.model.series.series
 
 
+def sums(group: Group, request: AskSums) -> Callable[[], Sums]:
+    keeper = group.model.series
+    return lambda: Sums(keeper.width, keeper.count, keeper.sums.tolist())
+
+
 def at_the_end(read: Callable[[Model, Store, Any], Answer]) -> Handler:
     """A handler that only looks, once the group is folded."""
 
@@ -51,6 +57,7 @@ def at_the_end(read: Callable[[Model, Store, Any], Answer]) -> Handler:
 READING: Handlers = {
     AskVersion: version,
     AskSeries: series,
+    AskSums: sums,
     AskDisk: disk,
     ViewUser: at_the_end(read_user),
     ListUsers: at_the_end(list_users),

@@ -1,5 +1,7 @@
 """A recommendation: known by its request id, or decided."""
 
+from msgspec.structs import replace
+
 from albatross.service.api.answers import Decision
 from albatross.service.api.errors import BadValue
 from albatross.service.api.requests import Recommend
@@ -37,6 +39,8 @@ def recommend(group: Group, request: Recommend) -> Finish:
     view = group.view.with_items(fresh) if fresh else group.view
     seq = group.head + len(group.early) + len(fresh) + 1
     event = decide(view, request, seq, group.head, group.now, group.engaged.incarnation)
+    if group.model.version:
+        event = replace(event, item_version=group.model.version)
     group.view = view  # only now: a decision that fails leaves no items behind
     for name in fresh:
         group.put_early(Item(group.now, name))

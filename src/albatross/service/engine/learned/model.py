@@ -3,7 +3,7 @@
 `fold_all` takes events in their order and is the only way anything here changes, live and in replay alike.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -24,7 +24,22 @@ from albatross.service.engine.learned.ledger import Ledger, entered, exchanged, 
 from albatross.service.engine.learned.options import policy_of
 from albatross.service.engine.learned.reacting import check_replaces
 from albatross.service.engine.learned.series import SeriesKeeper
-from albatross.service.storage.events import Decided, Described, Event, Expire, Genesis, Item, Rated, Reacted, Retire, Rewards
+from albatross.service.engine.learned.shared import Content, Shared
+from albatross.service.storage.events import (
+    Decided,
+    Described,
+    Event,
+    Exchanged,
+    Expire,
+    Genesis,
+    Item,
+    Rated,
+    Reacted,
+    Retire,
+    Rewards,
+    digest_of_version,
+)
+from albatross.service.storage.store import DamagedLog
 
 ROOM = 64
 """Users and items there is room for at first. A full model doubles: when it grows is settled by the log alone."""
@@ -72,6 +87,16 @@ class Model:
         self.users, self.items = Vocabulary(genesis.users), Vocabulary(genesis.items)
         n_users, n_items = len(genesis.users) or ROOM, len(genesis.items) or ROOM
         self.agent = Agent(self.policy, n_users, n_items, genesis.seed)
+        self.shared = Shared(self.agent, genesis.shard, genesis.shards) if genesis.shards > 1 else None
+        """What this shard tells the others and hears of them; none where there is one shard."""
+        self.version = 0
+        """The last version of what all shards know of items that was folded."""
+        self.told = 0
+        """The last of them that has a payload of this shard."""
+        self.read_version: Callable[[int], Sequence[bytes | None]] = _no_version
+        """Gives the payloads of a version; set by who reads a log."""
+        self.lessons = 0
+        """How often something happened here that other shards should hear of."""
         self.spare: Agent | None = None
         """An agent with the same beliefs and more room, if there is one already: taken by the event that calls for it."""
         self.ledger: Ledger = no_ledger(n_users, n_items)
@@ -128,6 +153,7 @@ class Model:
     def _fold_other(self, seq: int, event: Event) -> None:
         if isinstance(event, Decided):
             self.decisions += 1
+            self.lessons += 1
             if event.user not in self.users.numbers:
                 self._make_room(len(self.users) + 1, len(self.items))
             numbers = [self.items.numbers[placed.item] for placed in event.items]
@@ -152,6 +178,19 @@ class Model:
             self._set_rewards(event.events)
         elif isinstance(event, Expire):
             self._fold_expired(event)
+        elif isinstance(event, Exchanged):
+            self._fold_version(event)
+
+    def _fold_version(self, event: Exchanged) -> None:
+        """What is known of items from all shards. Ratings before it are learned first: the place of a version is part of the order."""
+        self.learn()
+        contents = self.read_version(event.version)
+        if self.shared is None or digest_of_version(contents) != event.digest:
+            raise DamagedLog(f"the payloads of version {event.version} are not those that event {self.seq} of the log was written for")
+        self.shared.fold(self.ledger, [None if content is None else Content.from_bytes(content) for content in contents])
+        self.version = event.version
+        if contents[self.genesis.shard] is not None:
+            self.told = event.version
 
     def _fold_reaction(self, seq: int, event: Reacted) -> None:
         """An event with a name: a rating like any other, or one in the place of another."""
@@ -165,6 +204,7 @@ class Model:
         user, item = self.users.numbers[event.user], self.items.numbers[event.item]
         if event.rating != event.before:
             self.agent.replace(user, item, event.before, event.rating)
+            self.lessons += 1
         entry = exchanged(self.ledger, user, item, event.replaces, seq, event.rating - event.before)
         self.series.exchange(entry, event.before, event.rating, event.mean, event.score)
 
@@ -207,6 +247,7 @@ class Model:
         self.ledger = entered(self.ledger, users, items, ratings, seqs)
         self.series.add(ratings, means, scores)
         self.ratings += users.size
+        self.lessons += users.size
         self.affordable -= users.size
 
     def sizes_for(self, n_users: int, n_items: int) -> Sizes:
@@ -230,6 +271,8 @@ class Model:
         else:
             self.agent.grow(*sizes)
         self.spare = None
+        if self.shared is not None:
+            self.shared.serve(self.agent)
         self.ledger = grown(self.ledger, *sizes)
 
     def check_room(self, n_users: int, n_items: int, n_ratings: int) -> None:
@@ -294,6 +337,8 @@ class Model:
             "described": self.described.saved(),
             "given_up": self.given_up,
             "expired": self.expired,
+            "version": self.version,
+            "told": self.told,
         }
 
     def restore(self, saved: dict[str, Any], ledger: Ledger, sums: NDArray[np.float64]) -> None:
@@ -304,6 +349,7 @@ class Model:
         self.described.restore(saved["described"])
         self.given_up = saved["given_up"]
         self.expired = saved.get("expired", 0)
+        self.version, self.told = saved["version"], saved["told"]
         self.pending = {user: dict(waiting) for user, waiting in saved["pending"].items()}
         self.seq, self.ratings, self.decisions = saved["seq"], saved["ratings"], saved["decisions"]
         self.series.width, self.series.count = saved["series"]["width"], saved["series"]["count"]
@@ -312,6 +358,10 @@ class Model:
         self.series.sums = sums
         self.ledger = ledger
         self._shown = None
+
+
+def _no_version(number: int) -> Sequence[bytes | None]:
+    raise DamagedLog(f"nobody has the payloads of version {number}")
 
 
 def still_pending(before: Pending, shown: Iterable[int], seq: int) -> Pending:

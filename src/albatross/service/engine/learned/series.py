@@ -1,5 +1,6 @@
 """How it went: averages over groups of ratings, in bounded memory."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,20 @@ class SeriesKeeper:
             calibration=averages(INSIDE, DECIDED),
             optimism=averages(GAP, DECIDED),
         )
+
+    @classmethod
+    def merged(cls, keepers: "Sequence[SeriesKeeper]") -> "SeriesKeeper":
+        """Of several shards: the first groups of all of them are one, then the second, and so on."""
+        together = cls()
+        width = max(keeper.width for keeper in keepers)
+        for keeper in keepers:
+            sums = keeper.sums[: -(-keeper.count // keeper.width)]
+            wide = -(-np.arange(1, len(sums) + 1) * keeper.width // width) - 1
+            np.add.at(together.sums, wide, sums)
+            together.count = max(together.count, keeper.count)
+        groups = -(-together.count // width)
+        together.width, together.count = width * len(keepers), width * len(keepers) * groups
+        return together
 
     def saved(self) -> dict[str, Any]:
         return {"width": self.width, "count": self.count}

@@ -26,6 +26,8 @@ class Capture(NamedTuple):
     head: Head
     kernel: str
     state: Any
+    shared: list[tuple[str, NDArray[Any]]]
+    """What was told to other shards and heard of them."""
     ledger: Ledger
     sums: NDArray[np.float64]
     saved: bytes
@@ -45,6 +47,7 @@ def capture(model: Model, head: Head, handles: Sum) -> Capture:
         head=head,
         kernel=kernel_of(model),
         state=copied(model.agent.state),
+        shared=[] if model.shared is None else model.shared.saved(),
         ledger=trimmed(model.ledger),
         sums=model.series.sums.copy(),
         saved=msgspec.json.encode(saved),
@@ -55,6 +58,7 @@ def capture(model: Model, head: Head, handles: Sum) -> Capture:
 def write(folder: Path, taken: Capture) -> tuple[Path, Manifest]:
     arrays = {f"state.{name}": array for name, array in flatten(taken.state)}
     arrays |= {f"ledger.{name}": array for name, array in flatten(taken.ledger)}
+    arrays |= {f"shared.{name}": array for name, array in taken.shared}
     arrays["sums"] = taken.sums
     arrays["saved"] = np.frombuffer(taken.saved, np.uint8)
     manifest = Manifest(taken.head.seq, taken.head.chain.hex(), identity(taken.state), taken.kernel, taken.handles)
@@ -71,6 +75,8 @@ def load(path: Path, manifest: Manifest, genesis: Genesis) -> Model:
         saved = json.loads(arrays.pop("saved").tobytes())
         model.agent.grow(saved["n_users"], saved["n_items"])
         model.agent.state = restored(model.agent.state, _part(arrays, "state."))
+        if model.shared is not None:
+            model.shared.restore(_part(arrays, "shared."))
         model.agent.learning.bit_generator.state = saved["learning"]
         ledger = _ledger(_part(arrays, "ledger."), saved["n_users"], saved["n_items"])
         model.restore(saved, ledger, arrays["sums"])

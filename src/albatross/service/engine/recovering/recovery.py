@@ -64,6 +64,7 @@ def replay(log: ReadableLog, model: Model, progress: Progress = nothing, until: 
 
     Returns the sum of the handles of the events folded, on top of that given.
     """
+    model.read_version = log.version
     total, known = log.head.seq if until is None else until, model.seq
     erased: set[int] = set()
     for first, bodies in log.read():

@@ -63,6 +63,7 @@ class Redecided(NamedTuple):
 def redecide(log: ReadableLog, genesis: Genesis, progress: Progress = nothing) -> Redecided:
     """Make every decision of the log again, by the model as it was then."""
     model, same, unknowable = Model(genesis), 0, 0
+    model.read_version = log.version
     different: list[int] = []
     forgotten = max((seq for seq, event in read_events(log, checked=False) if erased_by(event)), default=0)
     for seq, event in read_events(log, progress):

@@ -16,28 +16,34 @@ from albatross.service.storage.postgres.keyring import PostgresKeyring
 from albatross.service.storage.postgres.lease import Lease
 from albatross.service.storage.postgres.log import Kept, PostgresLog, PostgresReader, copy_rows
 from albatross.service.storage.postgres.session import BIRTH, connect, make_tables, name_of, shards_of, understood
+from albatross.service.storage.postgres.sharing import ShardLog
 from albatross.service.storage.snapshots import manifests, remove_all
 from albatross.service.storage.store import NO_CHAIN, DamagedLog, ReadableLog, Row, Written, chained
 
 
 class PostgresHome:
-    """One shard of a database, for one process at a time."""
+    """One shard of a database, for one process at a time. Which one must be said where there are several."""
 
-    def __init__(self, address: str, snapshots: Path | None = None, shard: int = 0) -> None:
-        self.address, self.shard = address, shard
-        self._name = name_of(address)
-        self.folder = _folder(self._name, shard) if snapshots is None else snapshots
+    def __init__(self, address: str, snapshots: Path | None = None, shard: int | None = None) -> None:
+        self.address, self.shard = address, shard or 0
+        self._name, self._said = name_of(address), shard is not None
+        self.folder = _folder(self._name, self.shard) if snapshots is None else snapshots
 
     def __str__(self) -> str:
         return self._name
 
     @property
-    def begun(self) -> bool:
+    def shards(self) -> int:
+        """How many there are; 0 where nothing was begun."""
         with contextlib.closing(connect(self.address)) as session:
-            shards = shards_of(session, self._name)
-        if shards > 1:
-            raise InvalidInput(f"{self._name} has {shards} shards; accepted here: one shard")
-        return shards == 1
+            return shards_of(session, self._name)
+
+    @property
+    def begun(self) -> bool:
+        shards = self.shards
+        if shards > 1 and not self._said:
+            raise InvalidInput(f"{self._name} has {shards} shards; accepted here: one shard (albatross cluster start serves several)")
+        return shards > 0
 
     def claim(self) -> None:
         make_folder(self.folder)
@@ -48,7 +54,8 @@ class PostgresHome:
         create(self.address, [written], [handles])
 
     def open(self, durable: bool) -> PostgresLog:
-        log = PostgresLog(self.address, self.shard, durable)  # from here on, nobody else writes, snapshots neither
+        kind = PostgresLog if self.shards == 1 else ShardLog
+        log = kind(self.address, self.shard, durable)  # from here on, nobody else writes, snapshots neither
         try:
             tidy(self.folder)
             self._check_snapshots(log.head)
@@ -104,6 +111,8 @@ class PostgresHome:
         """There are no copies here."""
 
     def keep_backup(self) -> tuple[Path, Head]:
+        if self._said and self.shards > 1:
+            raise NotWritten(f"the logs of {self.shards} shards are in {self._name}; accepted: PostgreSQL's own backups")
         raise NotWritten(f"the log is in {self._name}; accepted: albatross backup {self._name} FOLDER, or PostgreSQL's own backups")
 
     def accept_loss(self) -> tuple[Head | None, Head]:

@@ -1,7 +1,7 @@
 """The log of one shard in PostgreSQL: rows, handles and head change in one transaction, and only for who has the lease."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import psycopg
 from psycopg.errors import DiskFull as NoRoom
@@ -130,6 +130,17 @@ class PostgresReader:
             yield rows
             last = rows[-1][0]
 
+    def version(self, number: int) -> Sequence[bytes | None]:
+        with understood(self.where):
+            rows = self._session.execute(
+                """SELECT content FROM albatross.about, generate_series(0, shards - 1) AS every
+                LEFT JOIN albatross.payloads ON shard = every AND version = %b ORDER BY every""",
+                (number,),
+                prepare=True,
+                binary=True,
+            ).fetchall()
+        return [row[0] for row in rows]
+
     def rows(self) -> Iterator[list[Written]]:
         before = 0
         while True:
@@ -192,14 +203,17 @@ class PostgresLog(PostgresReader):
             elif kept is not None and kept[1] not in ("on", "remote_apply"):
                 self._session.execute("SET synchronous_commit = on")
 
-    def append(self, rows: Sequence[Row]) -> None:
+    def append(self, rows: Sequence[Row], first: Callable[[], None] | None = None) -> None:
+        """`first` is called in the same transaction, before anything is written: what it raises undoes all."""
         written = chained(self._head, rows)
         handles = [(handle, line[0], content) for row, line in zip(rows, written, strict=True) for handle, content in row.handles]
         head = Head(written[-1][0], written[-1][3])
         self._check_lease()
         with self._committing():
-            if len(rows) >= COPIED_FROM:
+            if first is not None or len(rows) >= COPIED_FROM:
                 with self._session.transaction():
+                    if first is not None:
+                        first()
                     self._own(head)
                     copy_rows(self._session, self.shard, written, handles)
             else:

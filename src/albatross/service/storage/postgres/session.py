@@ -52,6 +52,23 @@ TABLES = (
 )
 """`shards` has the head of each log and its lease, in one row: an append changes both or nothing. Its pages have room for that."""
 
+CATALOGUE = -1
+"""What stands for the catalogue where shards have their numbers."""
+
+SEVERAL = (
+    "CREATE TABLE albatross.followed (shard integer PRIMARY KEY, seq bigint NOT NULL, chain bytea NOT NULL)",
+    """CREATE TABLE albatross.waiting (
+        shard integer PRIMARY KEY, after bigint NOT NULL, catalogue bigint NOT NULL, content bytea NOT NULL,
+        at timestamptz NOT NULL DEFAULT clock_timestamp()
+    )""",
+    """CREATE TABLE albatross.payloads (
+        version bigint, shard integer, catalogue bigint NOT NULL, content bytea NOT NULL, PRIMARY KEY (version, shard)
+    )""",
+    "CREATE INDEX payloads_of_shard ON albatross.payloads (shard, version)",
+    "ALTER TABLE albatross.payloads ALTER COLUMN content SET STORAGE EXTERNAL",
+)
+"""For several shards: how far each has copied the catalogue, and what they exchange."""
+
 BIRTH = 7_020_241_116
 """The advisory lock of who makes tables, or changes keys."""
 
@@ -126,6 +143,6 @@ def shards_of(session: Session, where: str) -> int:
 
 def make_tables(session: Session, shards: int) -> None:
     """In a transaction: make what a service of so many shards needs."""
-    for statement in TABLES:
+    for statement in TABLES if shards == 1 else (*TABLES, *SEVERAL):
         session.execute(statement)
     session.execute("INSERT INTO albatross.about VALUES (%s, %s)", (FORMAT, shards))

@@ -1,0 +1,143 @@
+"""How shards hear of each other: through tables of the database that all of them have, without anybody in the middle.
+
+A shard puts what its users have added into `waiting`. Whoever finds that it is time moves all that wait into `payloads`, as the next
+version. Every shard folds every version, in order. A shard that dies on the way leaves nothing half done, and a payload counts once: it
+names the last version that has one of the same shard, and is passed over where that is not so any more.
+"""
+
+import contextlib
+import threading
+import time
+from typing import NamedTuple
+
+import psycopg
+
+from albatross.core.errors import InvalidInput
+from albatross.core.exchange import PART_OF_AN_UPDATE, exchange_interval
+from albatross.service.engine.engine import Engine
+from albatross.service.engine.sharing import FoldVersion, FollowCatalogue, Known, TakeAdded
+from albatross.service.storage.postgres.session import CATALOGUE, Session, connect
+
+SECONDS = 0.1
+"""What a rating on one shard teaches is known on the others after about so long."""
+TICK = 0.02
+"""Between two looks whether enough has been learned to exchange at once."""
+ECHOES = 3
+"""How often a shard says something new though nothing happened there: an exchange may make it see its old ratings otherwise."""
+AGAIN_SECONDS = 0.2
+"""Between two attempts to reach the database."""
+
+HEADS = """
+SELECT coalesce((SELECT max(version) FROM albatross.payloads), 0), (SELECT seq FROM albatross.shards WHERE shard = %b)
+"""
+VERSION = "SELECT shard, catalogue, content FROM albatross.payloads WHERE version = %b ORDER BY shard"
+WAIT = """
+INSERT INTO albatross.waiting AS known (shard, after, catalogue, content) VALUES (%b, %b, %b, %b)
+ON CONFLICT (shard) DO UPDATE SET after = EXCLUDED.after, catalogue = EXCLUDED.catalogue, content = EXCLUDED.content,
+at = CASE WHEN known.after = EXCLUDED.after THEN known.at ELSE EXCLUDED.at END
+"""
+WAITING = """
+SELECT count(*), coalesce(EXTRACT(epoch FROM clock_timestamp() - min(at)), 0)::float FROM albatross.waiting AS one WHERE after =
+coalesce((SELECT max(version) FROM albatross.payloads WHERE shard = one.shard), 0)
+"""
+CLOSE = """
+WITH taken AS (
+    DELETE FROM albatross.waiting AS one WHERE after =
+    coalesce((SELECT max(version) FROM albatross.payloads WHERE shard = one.shard), 0) RETURNING shard, catalogue, content
+)
+INSERT INTO albatross.payloads SELECT (SELECT coalesce(max(version), 0) + 1 FROM albatross.payloads), taken.* FROM taken
+"""
+CLOSING = 7_020_241_117
+"""The advisory lock of who makes a version."""
+CHANNEL = "albatross_versions"
+
+
+class _Said(NamedTuple):
+    """When something was last taken: what had happened then, how often in a row it was an echo."""
+
+    lessons: int
+    ratings: int
+    version: int
+    echoes: int
+
+
+class Exchanging:
+    """The thread of a shard that exchanges with the others until it is closed."""
+
+    def __init__(self, address: str, engine: Engine, seconds: float = SECONDS) -> None:
+        self._address, self._engine, self._seconds = address, engine, seconds
+        self._shard, self._shards = engine.genesis.shard, engine.genesis.shards
+        self._said: _Said | None = None
+        self._known = Known(-1, -1)
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._live, name="albatross-exchange", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _live(self) -> None:
+        while not self._ended.is_set():
+            with contextlib.suppress(psycopg.Error, InvalidInput):  # the database is gone, or the engine: the one comes back, or we go
+                self._exchange()
+            self._ended.wait(AGAIN_SECONDS)
+
+    def _exchange(self) -> None:
+        with contextlib.closing(connect(self._address, writing=True, application_name="albatross exchange")) as session:
+            session.execute(f"LISTEN {CHANNEL}")
+            self._known = Known(-1, -1)
+            while not self._ended.is_set():
+                self._round(session)
+                self._wait(session)
+
+    def _wait(self, session: Session) -> None:
+        """Until there is a new version, or enough was learned here, or for half the time that a version may take."""
+        end = time.monotonic() + self._seconds / 2
+        while not self._ended.is_set() and (left := end - time.monotonic()) > 0:
+            if any(True for _ in session.notifies(timeout=min(left, TICK), stop_after=1)) or self._urgent():
+                return
+
+    def _urgent(self) -> bool:
+        """Whether the users of this shard have given their part of the ratings after which shards exchange at the latest."""
+        _, ratings, items = self._engine.lessons
+        before = 0 if self._said is None else self._said.ratings
+        interval = exchange_interval(before * self._shards, items // PART_OF_AN_UPDATE)
+        return (ratings - before) * self._shards >= interval and ratings > before
+
+    def _round(self, session: Session) -> None:
+        urgent = self._urgent()
+        self._hear(session)
+        self._say(session)
+        found = session.execute(WAITING, prepare=True).fetchone()
+        count, age = found or (0, 0.0)
+        if count and (urgent or count == self._shards or age >= self._seconds / 2):
+            with session.transaction():
+                session.execute("SELECT pg_advisory_xact_lock(%s)", (CLOSING,))
+                session.execute(CLOSE, prepare=True)
+                session.execute(f"NOTIFY {CHANNEL}")
+            self._hear(session)
+
+    def _hear(self, session: Session) -> None:
+        """Fold the versions that there are, and copy the catalogue."""
+        version, catalogue = session.execute(HEADS, (CATALOGUE,), prepare=True, binary=True).fetchone() or (0, 0)
+        if catalogue > self._known.catalogue:
+            self._known = self._engine.ask(FollowCatalogue())
+        while self._known.version < version:
+            number = self._known.version + 1
+            rows = session.execute(VERSION, (number,), prepare=True, binary=True).fetchall()
+            contents: list[bytes | None] = [None] * self._shards
+            for shard, _, content in rows:
+                contents[shard] = content
+            self._known = self._engine.ask(FoldVersion(number, max(row[1] for row in rows), contents))
+
+    def _say(self, session: Session) -> None:
+        """Put down what own users have added, if that is anything."""
+        lessons, said = self._engine.lessons[0], self._said
+        if said is not None and said.lessons == lessons and (said.version == self._known.version or said.echoes >= ECHOES):
+            return
+        added = self._engine.ask(TakeAdded())
+        echo = said is not None and said.lessons == lessons
+        if added.moved or said is None or said.ratings != added.ratings:
+            session.execute(WAIT, (self._shard, added.told, added.catalogue, added.content), prepare=True, binary=True)
+        self._said = _Said(lessons, added.ratings, self._known.version, said.echoes + 1 if echo and said is not None else 0)

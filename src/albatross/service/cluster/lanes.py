@@ -1,0 +1,121 @@
+"""All shards of a cluster as one engine: a queue per shard, and requests for several of them taken apart and put together again."""
+
+import threading
+from collections.abc import Sequence
+
+from albatross.service.api.answers import Answer, Readiness
+from albatross.service.api.errors import NotReady, Refused
+from albatross.service.cluster.merging import Part, Plan, Settled, plan_of
+from albatross.service.cluster.router import Call, Router
+from albatross.service.engine.tickets import Ticket, tell_all
+
+
+class Lanes:
+    """Any thread may use it. What goes to one shard goes as it is."""
+
+    def __init__(self, calls: Sequence[Call], most: int) -> None:
+        self.routers = [Router(call, most) for call in calls]
+        self._most = most
+
+    @property
+    def readiness(self) -> Readiness:
+        each = [router.readiness for router in self.routers]
+        away = [str(shard) for shard, one in enumerate(each) if not one.ready]
+        detail = f"shards are being started: {', '.join(away)}" if away else None
+        return Readiness(not away, "opening" if away else "ready", 0, 0, sum(one.waiting for one in each), detail)
+
+    @property
+    def congested(self) -> bool:
+        return any(router.congested for router in self.routers)
+
+    @property
+    def capacity(self) -> int:
+        return self._most
+
+    def wait_ready(self, timeout: float | None = None) -> None:
+        for router in self.routers:
+            if not router.wait_reached(timeout):
+                raise NotReady("shards are being started")
+
+    def put(self, tickets: Sequence[Ticket]) -> list[Ticket]:
+        """Queue tickets. Returns those that are refused at once; the others are told later, from another thread."""
+        if len(self.routers) == 1:
+            return self.routers[0].put(tickets)
+        refused: list[Ticket] = []
+        single: dict[int, list[Ticket]] = {}
+        for ticket in tickets:
+            try:
+                plan = plan_of(ticket.request, len(self.routers))
+            except Refused as refusal:
+                ticket.error = refusal
+                refused.append(ticket)
+                continue
+            if isinstance(plan, Plan):
+                _Gathering(self, ticket, plan).ask(plan.parts)
+            else:
+                single.setdefault(plan, []).append(ticket)
+        for shard, found in single.items():
+            refused += self.routers[shard].put(found)
+        return refused
+
+    def close(self) -> None:
+        """Answer what waits, and end."""
+        closing = [threading.Thread(target=router.close, name="albatross-closing") for router in self.routers]
+        for thread in closing:
+            thread.start()
+        for thread in closing:
+            thread.join()
+
+
+class _Piece(Ticket):
+    """What one shard is asked for a request of several."""
+
+    __slots__ = ("place",)
+
+    place: int
+
+
+class _Gathering:
+    """Waits for the answers of several shards, and puts them together."""
+
+    def __init__(self, lanes: Lanes, ticket: Ticket, plan: Plan) -> None:
+        self._lanes, self._ticket, self._plan = lanes, ticket, plan
+        self._lock = threading.Lock()
+        self._settled: list[Settled | None] = []
+        self._answer: Answer | None = None
+
+    def ask(self, parts: Sequence[Part]) -> None:
+        self._settled = [None] * len(parts)
+        for place, (shard, request) in enumerate(parts):
+            piece = _Piece(request, self._told)
+            piece.place = place
+            self._told(self._lanes.routers[shard].put([piece]))
+
+    def _told(self, pieces: Sequence[Ticket]) -> None:
+        with self._lock:
+            for piece in pieces:
+                assert isinstance(piece, _Piece)
+                self._settled[piece.place] = piece.answer if piece.error is None else piece.error
+            settled = [one for one in self._settled if one is not None]
+            if not pieces or len(settled) < len(self._settled):
+                return
+        self._finish(settled)
+
+    def _finish(self, settled: list[Settled]) -> None:
+        ticket = self._ticket
+        try:
+            if self._answer is not None:  # these are of what was asked then
+                for one in settled:
+                    if isinstance(one, BaseException):
+                        raise one
+                ticket.answer = self._answer
+            else:
+                answer = self._plan.merge(settled)
+                if self._plan.then:
+                    self._answer = answer
+                    self.ask(self._plan.then)
+                    return
+                ticket.answer = answer
+        except BaseException as error:
+            ticket.error = error
+        tell_all([ticket])

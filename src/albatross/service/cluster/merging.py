@@ -1,0 +1,246 @@
+"""What is asked of which shards, and how their answers are put together."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from msgspec.structs import replace
+
+from albatross.service.api.answers import Answer, BatchAccepted, Refusal, SnapshotTaken, Version
+from albatross.service.api.errors import BadValue, Refused
+from albatross.service.api.requests import (
+    AskDisk,
+    AskSeries,
+    AskVersion,
+    Feedback,
+    FeedbackBatch,
+    ForgetUser,
+    ListEvents,
+    ListItems,
+    ListUsers,
+    LookBack,
+    Recommend,
+    Request,
+    RestoreItem,
+    RetireItem,
+    SetRewards,
+    Suppose,
+    TakeSnapshot,
+    UpsertItem,
+    UpsertItems,
+    Verify,
+    ViewDecision,
+    ViewUser,
+)
+from albatross.service.api.views import Disk, EventList, ListedUser, UserList, VerifyReport
+from albatross.service.cluster.placing import shard_of, shard_of_decision, shard_of_feedback
+from albatross.service.engine.learned.series import SeriesKeeper
+from albatross.service.engine.sharing import AskSums, FollowCatalogue, Sums
+
+PLACES = 2**40
+"""A place in the list of users: the shard, times this, and the place there."""
+
+Settled = Answer | BaseException
+Part = tuple[int, Request[Any]]
+
+
+class Plan(NamedTuple):
+    """What several shards are asked for one request."""
+
+    parts: Sequence[Part]
+    merge: Callable[[list[Settled]], Answer]
+    then: Sequence[Part] = ()
+    """Asked when all parts were answered; only then is anybody told."""
+
+
+def plan_of(request: Request[Any], shards: int) -> int | Plan:
+    """The shard that answers a request, or what is asked of several. Raises `Refused` for what several shards cannot answer."""
+    if isinstance(request, Recommend | ViewUser | ForgetUser | Suppose):
+        return shard_of(request.user, shards)
+    if isinstance(request, Feedback):
+        return shard_of_feedback(request, shards)
+    if isinstance(request, FeedbackBatch):
+        return _batch(request, shards)
+    if isinstance(request, UpsertItem | UpsertItems | RetireItem | RestoreItem | SetRewards):
+        others = [(shard, FollowCatalogue()) for shard in range(1, shards)]
+        return Plan([(0, request)], _only, others)
+    if isinstance(request, ViewDecision):
+        return shard_of_decision(request.decision_id, shards) or 0
+    if isinstance(request, ListItems):
+        return 0 if request.user is None else shard_of(request.user, shards)
+    if isinstance(request, ListUsers):
+        return _users(request, shards)
+    if isinstance(request, ListEvents):
+        return _events(request, shards)
+    if isinstance(request, AskSeries):
+        return Plan([(shard, AskSums()) for shard in range(shards)], _series)
+    if isinstance(request, LookBack):
+        raise BadValue(f"there are {shards} shards, each with events and numbers of its own; accepted: a service of one shard")
+    merge = WHOLE.get(type(request))
+    return 0 if merge is None else Plan([(shard, request) for shard in range(shards)], merge)
+
+
+def _batch(request: FeedbackBatch, shards: int) -> Plan:
+    """Each rating to its shard; answers in the order of the ratings. Where a shard refuses, its ratings are refused, and no others."""
+    places: dict[int, list[int]] = {}
+    for place, event in enumerate(request.events):
+        places.setdefault(shard_of_feedback(event, shards), []).append(place)
+    parts = [(shard, FeedbackBatch([request.events[place] for place in found])) for shard, found in sorted(places.items())]
+
+    def merge(settled: list[Settled]) -> BatchAccepted:
+        failed = [one for one in settled if isinstance(one, BaseException)]
+        if failed and len(failed) == len(settled):
+            raise failed[0]
+        answers: list[Any] = [None] * len(request.events)
+        for (_, found), one in zip(sorted(places.items()), settled, strict=True):
+            if isinstance(one, BatchAccepted):
+                told: Sequence[Any] = one.answers
+            elif isinstance(one, Refused):
+                told = [Refusal(one.status, one.code, str(one))] * len(found)
+            else:
+                raise _error(one)
+            for place, answer in zip(found, told, strict=True):
+                answers[place] = answer
+        return BatchAccepted(answers)
+
+    return Plan(parts or [(0, request)], merge if parts else _only)
+
+
+def _users(request: ListUsers, shards: int) -> Plan:
+    """Shard by shard: those of the first, in the order in which they came, then those of the next, while all of these find room."""
+    current, position = divmod(request.after, PLACES)
+    parts: list[Part] = []
+    for shard in range(shards):
+        after = position if shard == current else 0
+        parts.append((shard, replace(request, after=after) if shard >= current else replace(request, after=0, n=1)))
+
+    def merge(settled: list[Settled]) -> UserList:
+        lists = _all(settled, UserList)
+        users: list[ListedUser] = []
+        following = None
+        for shard in range(min(current, shards), shards):
+            if shard > current and len(users) + len(lists[shard].users) > request.n:
+                following = shard * PLACES
+                break
+            users += lists[shard].users
+            if lists[shard].next is not None:
+                following = shard * PLACES + lists[shard].next
+                break
+        return UserList(users, following, sum(one.total for one in lists), sum(one.model_seq for one in lists))
+
+    return Plan(parts, merge)
+
+
+def _events(request: ListEvents, shards: int) -> Plan:
+    """Of one shard by its number; or the newest of all, by time."""
+    if request.shard is not None:
+        if request.shard >= shards:
+            raise BadValue(f"shard is {request.shard}; accepted: 0 to {shards - 1}")
+        asked = [request.shard]
+    elif request.before is not None:
+        raise BadValue(f"before is {request.before}, and each of {shards} shards has numbers of its own; accepted: together with shard")
+    else:
+        asked = list(range(shards))
+
+    def merge(settled: list[Settled]) -> EventList:
+        lists = _all(settled, EventList)
+        events = [replace(event, shard=shard) for shard, one in zip(asked, lists, strict=True) for event in one.events]
+        if len(asked) > 1:
+            events.sort(key=lambda event: event.at or 0.0, reverse=True)
+        return EventList(events[: request.n], sum(one.seq for one in lists))
+
+    return Plan([(shard, replace(request, shard=shard)) for shard in asked], merge)
+
+
+def _version(settled: list[Settled]) -> Version:
+    versions: list[Version] = _all(settled, Version)
+    states = [one.state_id for one in versions]
+    known = None not in states
+    return replace(
+        versions[0],
+        seq=sum(one.seq for one in versions),
+        chain=_together([one.chain for one in versions]),
+        state_id=_together(states) if known else None,
+        state_seq=sum(one.state_seq or 0 for one in versions) if known else None,
+        users=sum(one.users for one in versions),
+        items=min(one.items for one in versions),
+        retired=min(one.retired for one in versions),
+        ratings=sum(one.ratings for one in versions),
+        decisions=sum(one.decisions for one in versions),
+        item_version=min(one.item_version for one in versions),
+    )
+
+
+def _series(settled: list[Settled]) -> Answer:
+    keepers = []
+    for one in _all(settled, Sums):
+        keeper = SeriesKeeper()
+        keeper.width, keeper.count, keeper.sums = one.width, one.count, np.array(one.sums)
+        keepers.append(keeper)
+    return SeriesKeeper.merged(keepers).series()
+
+
+def _disk(settled: list[Settled]) -> Disk:
+    disks: list[Disk] = _all(settled, Disk)
+    states = [one.state_id for one in disks]
+    return replace(
+        disks[0],  # the database tells each of them what all logs take
+        snapshot_seq=sum(one.snapshot_seq for one in disks),
+        state_id=None if None in states else _together(states),
+        seq=sum(one.seq for one in disks),
+    )
+
+
+def _snapshots(settled: list[Settled]) -> SnapshotTaken:
+    taken = _all(settled, SnapshotTaken)
+    return SnapshotTaken(sum(one.seq for one in taken), _together([one.state_id for one in taken]), ", ".join(one.path for one in taken))
+
+
+def _verdict(settled: list[Settled]) -> VerifyReport:
+    reports = _all(settled, VerifyReport)
+    wrong = [f"shard {shard}: {one.detail}" for shard, one in enumerate(reports) if one.detail is not None]
+    return VerifyReport(
+        passed=all(one.passed for one in reports),
+        seq=sum(one.seq for one in reports),
+        chain=_together([one.chain for one in reports]),
+        state_id=_together([one.state_id for one in reports]),
+        ratings=sum(one.ratings for one in reports),
+        decisions=sum(one.decisions for one in reports),
+        confirmed=[seq for one in reports for seq in one.confirmed],
+        contradicted=[seq for one in reports for seq in one.contradicted],
+        skipped=sum(one.skipped for one in reports),
+        seconds=max(one.seconds for one in reports),
+        detail="; ".join(wrong) or None,
+    )
+
+
+WHOLE: dict[type[Request[Any]], Callable[[list[Settled]], Answer]] = {
+    AskVersion: _version,
+    AskDisk: _disk,
+    TakeSnapshot: _snapshots,
+    Verify: _verdict,
+}
+"""Asked of every shard as it is."""
+
+
+def _only(settled: list[Settled]) -> Any:
+    (answer,) = _all(settled, Answer)
+    return answer
+
+
+def _all(settled: list[Settled], kind: type[Any]) -> list[Any]:
+    """The answers of all; raises what one of them was refused with."""
+    for one in settled:
+        if not isinstance(one, kind):
+            raise _error(one)
+    return settled
+
+
+def _error(one: Settled) -> BaseException:
+    return one if isinstance(one, BaseException) else TypeError(f"a shard has answered {type(one).__name__}")
+
+
+def _together(names: Sequence[str | None]) -> str:
+    """A name for all of these."""
+    return hashlib.blake2b(" ".join(map(str, names)).encode(), digest_size=16).hexdigest()

@@ -1,0 +1,35 @@
+"""Which shard answers what: users are divided by a hash of their id, which nothing changes."""
+
+import hashlib
+
+from albatross.service.api.requests import Feedback
+
+
+def shard_of(user: str, shards: int) -> int:
+    """Where a user lives.
+
+    >>> [shard_of(user, 4) for user in ("ann", "bob", "cem")]
+    [0, 3, 0]
+    """
+    name = hashlib.blake2b(user.encode(errors="surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(name, "big") % shards
+
+
+def shard_of_decision(decision_id: str, shards: int) -> int | None:
+    """The shard that an id of a decision names; none where it names none.
+
+    >>> shard_of_decision("17-9f86d081-3", 4), shard_of_decision("17-9f86d081", 4), shard_of_decision("17-9f86d081-4", 4)
+    (3, None, None)
+    """
+    digits = decision_id.rpartition("-")[2] if decision_id.count("-") == 2 else ""
+    shard = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 10 else shards
+    return shard if shard < shards else None
+
+
+def shard_of_feedback(feedback: Feedback, shards: int) -> int:
+    """The shard of the decision, or else of the user. What has neither is refused by whichever is asked."""
+    if feedback.decision_id is not None:
+        named = shard_of_decision(feedback.decision_id, shards)
+        if named is not None:
+            return named
+    return 0 if feedback.user is None else shard_of(feedback.user, shards)

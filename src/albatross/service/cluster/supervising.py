@@ -1,0 +1,117 @@
+"""Who watches the processes of a cluster: they are started, looked at, replaced one after the other, and ended."""
+
+import contextlib
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from albatross.core.errors import InvalidInput
+from albatross.service.cluster.front import Front
+from albatross.service.cluster.processes import FRONT, STOP, SUPERVISOR, present, tell
+from albatross.service.cluster.shard import Shard
+from albatross.service.http.process import Address
+from albatross.service.storage.postgres.session import NotNow, Session, connect
+
+CALLS = 64
+"""Calls that a shard takes at one time: each front has few under way."""
+DRAIN_SECONDS = 30.0
+AGAIN_SECONDS = 0.1
+"""Between two looks at a process that is being replaced."""
+SILENT_SECONDS = 30.0
+"""A shard whose lease ran out so long ago is ended, and started again: it hangs, or its machine was paused."""
+
+SILENT = """
+SELECT shard, epoch FROM albatross.shards WHERE until < clock_timestamp() - %s * interval '1 second' AND shard >= 0 AND owner <> ''
+"""
+
+
+class Supervisor:
+    """Ray starts actors again that die. What they are to do they are told here."""
+
+    def __init__(
+        self, ray: Any, address: str, shards: Sequence[tuple[int, str | None]], fronts: int, serving: tuple[Address, int, str]
+    ) -> None:
+        self._ray, self._address = ray, address
+        kept: dict[str, Any] = {"max_restarts": -1, "max_task_retries": 0, "num_cpus": 0}
+        shard_actor, front_actor = ray.remote(Shard).options(**kept, max_concurrency=CALLS), ray.remote(Front).options(**kept)
+        self._shards: list[Any] = [shard_actor.remote(address, number, folder) for number, folder in shards]
+        self._told = (address, self._shards, *serving)
+        self._running: dict[Any, Any] = {}
+        for _ in range(fronts):
+            self._run(front_actor.remote())
+        self._looking = {shard.state.remote(): shard for shard in self._shards}
+        self._began = time.monotonic()
+        self._ended: set[tuple[int, int]] = set()
+        """Silent owners, by shard and epoch, that were ended."""
+
+    def _run(self, front: Any) -> None:
+        self._running[front.run.remote(*self._told)] = front
+
+    def look(self) -> None:
+        """Tell fronts that were started again what to do. Raises `InvalidInput` where a part cannot be served at all."""
+        ray = self._ray
+        for call in ray.wait(list(self._running), num_returns=len(self._running), timeout=0)[0]:
+            self._check_front(call)
+            self._run(self._running.pop(call))
+        for call in ray.wait(list(self._looking), num_returns=len(self._looking), timeout=0)[0]:
+            with contextlib.suppress(ray.exceptions.RayError):  # it is being started again
+                if (refusal := ray.get(call)) is not None:
+                    raise InvalidInput(refusal)
+            shard = self._looking.pop(call)
+            self._looking[shard.state.remote()] = shard
+        if time.monotonic() - self._began > SILENT_SECONDS:
+            self._began = time.monotonic()
+            self._end_silent()
+
+    def _end_silent(self) -> None:
+        with contextlib.suppress(InvalidInput), contextlib.closing(connect(self._address)) as session:
+            for shard, epoch in session.execute(SILENT, (SILENT_SECONDS,)).fetchall():
+                if (shard, epoch) not in self._ended:  # once: a new process may take long to begin
+                    self._ended.add((shard, epoch))
+                    self._ray.kill(self._shards[shard], no_restart=False)
+
+    def _check_front(self, call: Any) -> None:
+        """Refuse to go on where a front cannot serve at all; one that was killed, or told to end, is told again what to do."""
+        try:
+            self._ray.get(call)
+        except self._ray.exceptions.RayTaskError as error:
+            if isinstance(error.cause, InvalidInput | OSError) and not isinstance(error.cause, NotNow):
+                raise InvalidInput(f"a front cannot serve: {error.cause}") from None
+        except self._ray.exceptions.RayActorError:
+            pass  # Ray has started it again
+
+    def restart(self, stopping: threading.Event) -> None:
+        """Replace every process by a new one, while the others serve."""
+        for shard in self._shards:
+            self._ray.wait([shard.restart.remote()], timeout=DRAIN_SECONDS)
+            while not stopping.wait(AGAIN_SECONDS):
+                with contextlib.suppress(self._ray.exceptions.RayError):
+                    self._ray.get(shard.state.remote(), timeout=SILENT_SECONDS)
+                    break
+        with contextlib.closing(connect(self._address, writing=True)) as session:
+            for process in present(session):
+                if process.kind == FRONT and not stopping.is_set():
+                    self._replace_front(session, process.pid, stopping)
+            tell(session, "", SUPERVISOR)
+
+    def _replace_front(self, session: Session, pid: int, stopping: threading.Event) -> None:
+        """Let a front answer what it has, end its process, and wait until another has taken its place."""
+        tell(session, STOP, FRONT, pid)
+        ended, _ = self._ray.wait(list(self._running), num_returns=1, timeout=DRAIN_SECONDS)
+        for call in ended:
+            front = self._running.pop(call)
+            self._ray.kill(front, no_restart=False)
+            self._run(front)
+        before = {process.pid for process in present(session) if process.kind == FRONT}
+        while not stopping.wait(AGAIN_SECONDS):
+            self.look()
+            if {process.pid for process in present(session) if process.kind == FRONT} - before - {pid}:
+                return
+
+    def stop(self) -> None:
+        """Let all answer what waits, write snapshots, and end."""
+        with contextlib.closing(connect(self._address, writing=True)) as session:
+            tell(session, STOP)
+        self._ray.wait(list(self._running), num_returns=len(self._running), timeout=DRAIN_SECONDS)
+        self._ray.get([shard.close.remote() for shard in self._shards], timeout=DRAIN_SECONDS)

@@ -1,0 +1,121 @@
+"""What a shard shares with the others: the policy's sums over users, and how often items were rated and shown."""
+
+import io
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from albatross.core.agent import Agent
+from albatross.core.errors import InvalidInput
+from albatross.core.exchange import ROUNDING, Exchange, Payload
+from albatross.core.state import copied, flatten, restored
+from albatross.kernels.operations import Items
+from albatross.service.engine.learned.ledger import Ledger
+
+
+class Counts(NamedTuple):
+    """Per item, over users of all shards; as in the ledger."""
+
+    item_ratings: NDArray[Any]
+    item_sums: NDArray[Any]
+    item_shown: NDArray[Any]
+
+
+class Told(NamedTuple):
+    """What a shard has to remember of what it told and was told. To be saved with the model."""
+
+    memory: Any
+    counts: Counts
+    """As they stood when this shard was last heard of, and with what was heard of others since."""
+
+
+class Content(NamedTuple):
+    """What a shard has added, as it is sent."""
+
+    items: Items
+    counts: Counts
+    payload: Payload
+
+    @property
+    def moved(self) -> bool:
+        return bool(self.items.size or self.payload.items.size)
+
+    def to_bytes(self) -> bytes:
+        file = io.BytesIO()
+        for array in (self.items, *self.counts):
+            np.lib.format.write_array(file, array, version=(1, 0), allow_pickle=False)
+        return file.getvalue() + self.payload.to_bytes()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> "Content":
+        file = io.BytesIO(content)
+        try:
+            items, *counts = (np.lib.format.read_array(file, allow_pickle=False) for _ in range(1 + len(Counts._fields)))
+        except (ValueError, EOFError) as error:
+            raise InvalidInput(f"{len(content)} bytes are nothing that shards exchange: {error}") from error
+        return cls(items, Counts(*counts), Payload.from_bytes(content[file.tell() :]))
+
+
+class Shared:
+    """One shard's part in the exchange. The ledger of its model counts what it has heard of others, too."""
+
+    def __init__(self, agent: Agent, shard: int, shards: int) -> None:
+        self._exchange = Exchange(agent, shard, shards)
+        self._counts = Counts(np.zeros(agent.n_items, np.int64), np.zeros(agent.n_items), np.zeros(agent.n_items, np.int64))
+
+    def serve(self, agent: Agent) -> None:
+        """The agent is this one from now on: it has the same beliefs, and more room."""
+        self._exchange.agent = agent
+
+    def take(self, ledger: Ledger) -> Content:
+        """What own users have added since this shard was last heard of. Changes nothing."""
+        self._grow()
+        now, before = _counts_of(ledger), self._counts
+        moved = np.zeros(before.item_ratings.size, np.bool_)
+        for one, other in zip(now, before, strict=True):
+            moved |= np.abs(one - other) > ROUNDING * np.abs(one)
+        items = np.flatnonzero(moved).astype(np.int32)
+        added = Counts(*(one[items] - other[items] for one, other in zip(now, before, strict=True)))
+        return Content(items, added, self._exchange.take())
+
+    def fold(self, ledger: Ledger, version: Sequence[Content | None]) -> None:
+        """Take in what all shards have added, in their order."""
+        self._grow()
+        for shard, content in enumerate(version):
+            if content is not None:
+                for target in (self._counts,) if shard == self._exchange.shard else (self._counts, _counts_of(ledger)):
+                    for array, added in zip(target, content.counts, strict=True):
+                        array[content.items] += added
+        self._exchange.fold([None if content is None else content.payload for content in version])
+
+    def check(self, version: Sequence[Content | None]) -> None:
+        """Refuse what could not be folded, before it is written down."""
+        self._grow()
+        present = [content for content in version if content is not None]
+        self._exchange.check([content.payload for content in present])
+        for content in present:
+            if any(array.shape != content.items.shape for array in content.counts):
+                raise InvalidInput("counts of other items than are named; accepted: one of each per item")
+            if content.items.size and not 0 <= content.items.min() <= content.items.max() < self._counts.item_ratings.size:
+                raise InvalidInput(f"counts of item {content.items.max()}; accepted: below {self._counts.item_ratings.size}")
+
+    def saved(self) -> list[tuple[str, NDArray[Any]]]:
+        self._grow()
+        return list(flatten(copied(Told(self._exchange.memory, self._counts))))
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        self._grow()
+        self._exchange.memory, self._counts = restored(Told(self._exchange.memory, self._counts), arrays)
+
+    def _grow(self) -> None:
+        """Make room for items that the agent was given since."""
+        self._exchange.grow()
+        more = self._exchange.agent.n_items - self._counts.item_ratings.size
+        if more > 0:
+            self._counts = Counts(*(np.concatenate([array, np.zeros(more, array.dtype)]) for array in self._counts))
+
+
+def _counts_of(ledger: Ledger) -> Counts:
+    return Counts(ledger.item_ratings, ledger.item_sums, ledger.item_shown)

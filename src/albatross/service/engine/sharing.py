@@ -1,0 +1,114 @@
+"""What an engine that is one shard of several does for the others: it says what its users have added, and takes in what all have.
+
+These are asked by the process of the shard itself, never by a client.
+"""
+
+import time
+from typing import Any, cast
+
+from albatross.service.api.answers import Answer
+from albatross.service.api.errors import BadValue
+from albatross.service.api.requests import Request
+from albatross.service.engine.learned.model import Model
+from albatross.service.engine.learned.shared import Content, Shared
+from albatross.service.storage.events import Exchanged, decode, digest_of_version, encode, handles_of
+from albatross.service.storage.reading import Sum, summed
+from albatross.service.storage.store import FollowingStore, Row, Store
+
+
+class Added(Answer, frozen=True):
+    """What the users of a shard have added."""
+
+    version: int
+    """The last version that was folded."""
+    told: int
+    """The last version that has a payload of this shard: the content is what was added since."""
+    catalogue: int
+    """The content speaks of items up to this number of the catalogue."""
+    ratings: int
+    moved: bool
+    """Whether sums of items have changed."""
+    content: bytes
+
+
+class Known(Answer, frozen=True):
+    """How far a shard has come."""
+
+    version: int
+    catalogue: int
+
+
+class TakeAdded(Request[Added], frozen=True):
+    """What own users have added since the shard was last heard of."""
+
+
+class FoldVersion(Request[Known], frozen=True):
+    """Take in what all shards have added."""
+
+    version: int
+    catalogue: int
+    """The payloads speak of items up to this number of the catalogue."""
+    contents: list[bytes | None]
+
+
+class FollowCatalogue(Request[Known], frozen=True):
+    """Copy what others have written to the catalogue."""
+
+
+class Sums(Answer, frozen=True):
+    """How it went, as it is kept: sums over groups of ratings."""
+
+    width: int
+    count: int
+    sums: list[list[float]]
+
+
+class AskSums(Request[Sums], frozen=True):
+    """How it went so far on this shard, for whoever puts the shards together."""
+
+
+SHARING = (TakeAdded, FoldVersion, FollowCatalogue)
+
+
+def share(request: Request[Any], model: Model, store: Store, handles: Sum) -> tuple[Answer, Sum]:
+    """The answer, and the sum of the handles in the log."""
+    if model.shared is None:
+        raise BadValue("there is one shard here; accepted: one shard of several")
+    following = cast(FollowingStore, store)
+    if isinstance(request, TakeAdded):
+        return _take(model, model.shared, following), handles
+    if isinstance(request, FoldVersion):
+        return _fold(request, model, model.shared, following, handles)
+    handles = follow(model, following, handles)
+    return Known(model.version, following.followed), handles
+
+
+def follow(model: Model, store: Store, handles: Sum) -> Sum:
+    """Copy the catalogue as far as it goes, and fold it. Returns the sum of the handles in the log."""
+    following = cast(FollowingStore, store)
+    while rows := following.follow():
+        seqs = range(store.head.seq - len(rows) + 1, store.head.seq + 1)
+        events = [decode(row.body or b"") for row in rows]
+        model.fold_all(seqs, events)
+        model.learn()
+        handles = summed(((handle, seq) for seq, event in zip(seqs, events, strict=True) for handle in handles_of(event)), handles)
+    return handles
+
+
+def _take(model: Model, shared: Shared, store: FollowingStore) -> Added:
+    content = shared.take(model.ledger)
+    return Added(model.version, model.told, store.followed, model.ratings, content.moved, content.to_bytes())
+
+
+def _fold(request: FoldVersion, model: Model, shared: Shared, store: FollowingStore, handles: Sum) -> tuple[Known, Sum]:
+    if request.version > model.version + 1:
+        raise BadValue(f"version {request.version} is not the next; accepted: {model.version + 1}")
+    if request.version == model.version + 1:
+        if store.followed < request.catalogue:
+            handles = follow(model, store, handles)
+        shared.check([None if content is None else Content.from_bytes(content) for content in request.contents])
+        event = Exchanged(time.time(), request.version, digest_of_version(request.contents))
+        store.append([Row(encode(event))])
+        model.read_version = lambda _: request.contents
+        model.fold_all([store.head.seq], [event])
+    return Known(model.version, store.followed), handles

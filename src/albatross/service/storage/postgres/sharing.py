@@ -1,0 +1,124 @@
+"""The log of one shard of several: what it has of the catalogue is a copy of that, in the order of that.
+
+The catalogue is a log of its own, and nobody owns it. Whoever writes an event of the catalogue names the head they know, in the
+transaction that writes it to their own log: if another shard was quicker, nothing is kept, and they copy what there is first.
+"""
+
+import contextlib
+from collections.abc import Sequence
+
+from albatross.core.errors import InvalidInput
+from albatross.service.storage.events import decode, handles_of, is_shared
+from albatross.service.storage.mark import Head
+from albatross.service.storage.migration import ANSWERED
+from albatross.service.storage.postgres.log import CHUNK, PostgresLog, PostgresReader, copy_rows
+from albatross.service.storage.postgres.session import BIRTH, CATALOGUE, connect, make_tables, name_of, shards_of, understood
+from albatross.service.storage.store import NO_CHAIN, SALT, CatalogueMoved, DamagedLog, Row, Written, chained, check_rows
+
+
+class ShardLog(PostgresLog):
+    """A log whose events of the catalogue are written to the catalogue, too."""
+
+    def __init__(self, address: str, shard: int, durable: bool = True) -> None:
+        super().__init__(address, shard, durable)
+        try:
+            self._followed = self._read_followed()
+        except BaseException:
+            self.close()
+            raise
+
+    def _read_followed(self) -> Head:
+        with understood(self.where):
+            found = self._session.execute("SELECT seq, chain FROM albatross.followed WHERE shard = %s", (self.shard,)).fetchone()
+        if found is None:
+            raise DamagedLog(f"{self.where} is damaged: nobody knows how far shard {self.shard} has copied the catalogue")
+        return Head(*found)
+
+    def append(self, rows: Sequence[Row], first: object = None) -> None:
+        """Raises `CatalogueMoved` where there are events of the catalogue among them, and another shard was quicker."""
+        shared = [Row(row.body) for row in rows if is_shared(row.body)]
+        if not shared:
+            super().append(rows)
+            return
+        entries = chained(self._followed, shared)
+        super().append(rows, lambda: self._extend(entries))
+        self._followed = _head_of(entries)
+
+    def _extend(self, entries: Sequence[Written]) -> None:
+        """In a transaction: write to the catalogue, if it ends where this shard believes."""
+        moved = self._session.execute(
+            "UPDATE albatross.shards SET seq = %s, chain = %s WHERE shard = %s AND seq = %s AND chain = %s",
+            (*_head_of(entries), CATALOGUE, *self._followed),
+        )
+        if moved.rowcount != 1:
+            raise CatalogueMoved
+        copy_rows(self._session, CATALOGUE, entries, ())
+        self._note(_head_of(entries))
+
+    def _note(self, followed: Head) -> None:
+        self._session.execute("UPDATE albatross.followed SET seq = %s, chain = %s WHERE shard = %s", (*followed, self.shard))
+
+    @property
+    def followed(self) -> int:
+        """How many events of the catalogue are in this log."""
+        return self._followed.seq
+
+    def follow(self) -> list[Row]:
+        """Copy the next events of the catalogue behind the head; returns them. None: all of them are here."""
+        with understood(self.where):
+            entries: list[Written] = self._session.execute(
+                "SELECT seq, body, digest, chain FROM albatross.log WHERE shard = %b AND seq > %b ORDER BY seq LIMIT %b",
+                (CATALOGUE, self._followed.seq, CHUNK),
+                prepare=True,
+                binary=True,
+            ).fetchall()
+        if not entries:
+            return []
+        check_rows(f"{self.where}, catalogue,", self._followed.chain, entries)
+        rows = []
+        for _, body, _, _ in entries:
+            assert body is not None  # nothing of the catalogue is ever erased
+            rows.append(Row(body[SALT:], [(handle, ANSWERED) for handle in handles_of(decode(body[SALT:]))]))
+        super().append(rows, lambda: self._note(_head_of(entries)))
+        self._followed = _head_of(entries)
+        return rows
+
+
+def _head_of(entries: Sequence[Written]) -> Head:
+    return Head(entries[-1][0], entries[-1][3])
+
+
+def create_shards(address: str, first: Sequence[Row]) -> None:
+    """Make the tables of several shards, each with its first event, and an empty catalogue. Makes all or nothing."""
+    where = name_of(address)
+    with (
+        contextlib.closing(connect(address, writing=True, application_name="albatross birth")) as session,
+        understood(where),
+        session.transaction(),
+    ):
+        session.execute("SELECT pg_advisory_xact_lock(%s)", (BIRTH,))
+        if shards_of(session, where):
+            raise InvalidInput(f"{where} has a log already; accepted: a database without one")
+        make_tables(session, len(first))
+        session.execute("INSERT INTO albatross.shards (shard, seq, chain) VALUES (%s, 0, %s)", (CATALOGUE, NO_CHAIN))
+        for shard, row in enumerate(first):
+            written = chained(Head(0, NO_CHAIN), [row])
+            copy_rows(session, shard, written, ())
+            session.execute("INSERT INTO albatross.shards (shard, seq, chain) VALUES (%s, %s, %s)", (shard, *_head_of(written)))
+            session.execute("INSERT INTO albatross.followed VALUES (%s, 0, %s)", (shard, NO_CHAIN))
+
+
+def check_copied(address: str, shard: int) -> int:
+    """Refuse a shard whose events of the catalogue are not those of the catalogue, in its order. Returns how many there are."""
+    with contextlib.closing(PostgresReader(address, shard)) as log:
+        copied = [body for _, bodies in log.read(checked=False) for body in bodies if is_shared(body)]
+    with contextlib.closing(PostgresReader(address, CATALOGUE)) as catalogue:  # opened later, so it has them all
+        position = 0
+        for first, bodies in catalogue.read():
+            for number, body in enumerate(bodies[: len(copied) - position], start=first):
+                if copied[number - 1] != body:
+                    raise DamagedLog(f"shard {shard} is damaged: its copy of event {number} of the catalogue is another one")
+            position = min(len(copied), position + len(bodies))
+    if position < len(copied):
+        raise DamagedLog(f"shard {shard} is damaged: it has {len(copied)} events of the catalogue, which has {position}")
+    return position

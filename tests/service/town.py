@@ -1,0 +1,87 @@
+"""A cluster without Ray: the engines of all shards in one process, with everything else as it is."""
+
+import contextlib
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import psycopg
+
+from albatross.service.api.answers import Answer
+from albatross.service.api.requests import Request
+from albatross.service.cluster.exchanging import Exchanging
+from albatross.service.cluster.lanes import Lanes
+from albatross.service.cluster.router import Settled
+from albatross.service.cluster.running import make
+from albatross.service.engine.engine import Engine
+from albatross.service.engine.learned.options import Options
+from albatross.service.engine.sharing import FollowCatalogue
+from albatross.service.engine.tickets import Promise
+from albatross.service.storage.postgres.home import PostgresHome
+
+A = TypeVar("A", bound=Answer)
+
+WAITING = "SELECT count(*) FROM albatross.waiting"
+VERSION = "SELECT coalesce(max(version), 0) FROM albatross.payloads"
+
+
+class Town:
+    """`ask` is what a front does. Shards exchange by themselves, unless `exchange` is false: then when they are told."""
+
+    def __init__(self, address: str, folder: Path, options: Options | None = None, shards: int = 2, exchange: bool = True) -> None:
+        if options is not None:
+            make(address, shards, options)
+        self.address, self.folder, self._exchange = address, folder, exchange
+        self.homes = [PostgresHome(address, folder / str(shard), shard) for shard in range(shards)]
+        self.engines: list[Engine] = []
+        self.exchanging: list[Exchanging] = []
+
+    def __enter__(self) -> Self:
+        self.engines = [Engine(home, Options()) for home in self.homes]
+        for engine in self.engines:
+            engine.wait_ready()
+            if self._exchange:
+                self.exchanging.append(Exchanging(self.address, engine))
+        self.lanes = Lanes([self._caller(shard) for shard in range(len(self.engines))], most=1_000)
+        for router in self.lanes.routers:
+            router.reached()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for exchanging in self.exchanging:
+            exchanging.close()
+        self.exchanging.clear()
+        self.lanes.close()
+        for engine in self.engines:
+            engine.close()
+
+    def _caller(self, shard: int) -> Any:
+        def call(requests: list[Request[Any]]) -> "Future[Settled]":
+            settled: list[Answer | BaseException] = []
+            for request in requests:
+                try:
+                    settled.append(self.engines[shard].ask(request))
+                except Exception as error:
+                    settled.append(error)
+            future: Future[Settled] = Future()
+            future.set_result(settled)
+            return future
+
+        return call
+
+    def ask(self, request: Request[A]) -> A:
+        promise = Promise(request, Future())
+        for refused in self.lanes.put([promise]):
+            assert refused.error is not None
+            raise refused.error
+        return promise.future.result(60)  # type: ignore[no-any-return]
+
+    def settle(self) -> int:
+        """Wait until all shards know the same version of everything; returns it."""
+        with contextlib.closing(psycopg.connect(self.address, autocommit=True)) as session:
+            while True:
+                quiet = all(one._said is not None and one._said.lessons == one._engine.lessons[0] for one in self.exchanging)
+                (waiting,), (version,) = (session.execute(question).fetchone() or (0,) for question in (WAITING, VERSION))
+                known = [engine.ask(FollowCatalogue()) for engine in self.engines]
+                if quiet and waiting == 0 and {(one.version, one.catalogue) for one in known} == {(version, known[0].catalogue)}:
+                    return int(version)

@@ -136,7 +136,7 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     "near parameter": (["run", "--policy", "alb", "--set", "rige=1", *SMALL], "Did you mean 'ridge'?"),
     "value": (["run", "--policy", "alb", "--set", "ridge=-1", *SMALL], "ridge is -1.0; accepted: a number, above 0"),
     "not a value": (["run", "--policy", "alb", "--set", "rank=2.5", *SMALL], "rank is '2.5'; accepted: a whole number, at least 1"),
-    "setting without policy": (["run", "--set", "ridge=1", "--policy", "alb", *SMALL], "--set ridge=1 stands before any --policy"),
+    "setting without policy": (["run", "--set", "ridge=1", "--policy", "alb", *SMALL], "--set ridge=1 comes before any --policy"),
     "setting without value": (["run", "--policy", "alb", *SMALL, "--set"], "--set is given without a value"),
     "policy without name": (["run", "--policy", "--dataset", "gaussian"], "--policy is given without a value"),
     "setting without equals": (["run", "--policy", "alb", "--set", "ridge", *SMALL], "--set is 'ridge'; accepted: key=value"),

@@ -260,4 +260,4 @@ def test_users_live_on_shards_where_it_is_asked_for(tmp_path: Path, capsys: pyte
     assert main(["run", "--policy", "pts", *SMALL, "--shards", "3"]) == 2
     assert "policy 'pts' runs on one shard" in capsys.readouterr().err
     assert main([*policy, "--exchange", "20"]) == 2
-    assert "accepted: with --shards 2 or more" in capsys.readouterr().err
+    assert "accepted: --exchange with --shards 2 or more" in capsys.readouterr().err

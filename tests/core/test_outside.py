@@ -211,7 +211,7 @@ def test_a_policy_written_in_a_function_stays_in_its_process() -> None:
         pass
 
     trials = [Trial(Local(), WORLD, 10, seed) for seed in (0, 1)]
-    with pytest.raises(InvalidInput, match="Local' was written in a function, where no other process can load it; accepted: a policy in a file"):
+    with pytest.raises(InvalidInput, match="Local' was written in a function, where no other process finds it; accepted: one in a file"):
         list(execute(trials, jobs=2))
 
 

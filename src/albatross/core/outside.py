@@ -113,7 +113,7 @@ def reference_to(owner: type) -> str:
     sources = sources_of(owner)
     if sources is None or not all(word.isidentifier() for word in owner.__qualname__.split(".")):
         where = "in a function" if sources is not None else "at a prompt"
-        raise InvalidInput(f"policy {name_of(owner)!r} was written {where}, where no other process can load it; accepted: a policy in a file")
+        raise InvalidInput(f"policy {name_of(owner)!r} was written {where}, where no other process finds it; accepted: one in a file")
     installed = owner.__module__ != SCRIPT and owner.__module__ not in _given
     return f"{owner.__module__ if installed else sources.file}:{owner.__qualname__}"
 

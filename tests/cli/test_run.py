@@ -136,7 +136,7 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     "near parameter": (["run", "--policy", "alb", "--set", "rige=1", *SMALL], "Did you mean 'ridge'?"),
     "value": (["run", "--policy", "alb", "--set", "ridge=-1", *SMALL], "ridge is -1.0; accepted: a number, above 0"),
     "not a value": (["run", "--policy", "alb", "--set", "rank=2.5", *SMALL], "rank is '2.5'; accepted: a whole number, at least 1"),
-    "setting without policy": (["run", "--set", "ridge=1", "--policy", "alb", *SMALL], "--set ridge=1 stands before any --policy"),
+    "setting without policy": (["run", "--set", "ridge=1", "--policy", "alb", *SMALL], "--set ridge=1 comes before any --policy"),
     "setting without value": (["run", "--policy", "alb", *SMALL, "--set"], "--set is given without a value"),
     "policy without name": (["run", "--policy", "--dataset", "gaussian"], "--policy is given without a value"),
     "setting without equals": (["run", "--policy", "alb", "--set", "ridge", *SMALL], "--set is 'ridge'; accepted: key=value"),
@@ -260,4 +260,4 @@ def test_users_live_on_shards_where_it_is_asked_for(tmp_path: Path, capsys: pyte
     assert main(["run", "--policy", "pts", *SMALL, "--shards", "3"]) == 2
     assert "policy 'pts' runs on one shard" in capsys.readouterr().err
     assert main([*policy, "--exchange", "20"]) == 2
-    assert "accepted: with --shards 2 or more" in capsys.readouterr().err
+    assert "accepted: --exchange with --shards 2 or more" in capsys.readouterr().err

@@ -94,7 +94,7 @@ def test_scores_are_those_of_the_publication(tmp_path: Path, n_given: int, coupl
 
 def test_a_graph_is_checked(tmp_path: Path) -> None:
     path = tmp_path / "graph.npy"
-    for graph, message in ((np.ones((3, 3)), "adding up to one"), (np.eye(4), "3 × 3"), (np.eye(2), "describes 2 users")):
+    for graph, message in ((np.ones((3, 3)), "with sum one"), (np.eye(4), "3 × 3"), (np.eye(2), "describes 2 users")):
         np.save(path, graph)
         with pytest.raises(InvalidInput, match=message):
             Agent(FactorUCB(graph=str(path)), 3, 4)

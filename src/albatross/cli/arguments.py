@@ -34,7 +34,7 @@ def fold_settings(arguments: Sequence[str]) -> list[str]:
             folded += ["--policy", given]
             policy = len(folded) - 1
         elif policy is None:
-            raise InvalidInput(f"--set {given} stands before any --policy; accepted: after the policy it belongs to")
+            raise InvalidInput(f"--set {given} comes before any --policy; accepted: after the policy that it belongs to")
         else:
             folded[policy] += SEPARATOR + given
     return folded

@@ -76,7 +76,7 @@ def run(
         if value is not None:
             check_whole(name, value, 1)
     if exchange is not None and shards == 1:
-        raise InvalidInput("--exchange without shards to exchange anything; accepted: with --shards 2 or more")
+        raise InvalidInput("--exchange is given without shards; accepted: --exchange with --shards 2 or more")
     ends = Ends(json, figure)
     numbers = seeds_of(horizon, seeds, first_seed)
     contenders = [parse_policy(word) for word in policy or DEFAULT_POLICIES]

@@ -88,7 +88,7 @@ def watch(
     if not 0 <= port <= 65535:
         raise InvalidInput(f"--port is {port}; accepted: 0 to 65535")
     if not speed >= 0:
-        raise InvalidInput(f"--speed is {speed:g}; accepted: steps a second, 0 to wait, inf for as many as there can be")
+        raise InvalidInput(f"--speed is {speed:g}; accepted: steps a second, 0 to wait, inf for no limit")
     ends = Ends(json, figure)
     numbers = seeds_of(horizon, seeds, first_seed)
     contenders = [parse_policy(word) for word in policy or DEFAULT_POLICIES]

@@ -233,7 +233,7 @@ def truth_of(world: World) -> Truth:
     """All means as one table; what nobody may be shown is minus infinity."""
     n_users = world.best.size
     if world.walk > 0.0:
-        raise InvalidInput("the truth of a world whose users change; accepted: policies that need not be told")
+        raise InvalidInput("a world whose users change has no fixed truth; accepted: policies that are not told the truth")
     if world.reaction != LOGGED:
         means = np.zeros((n_users, world.item_factors.shape[0]))
         for a in range(world.item_factors.shape[1]):  # in the order in which `dot` adds up

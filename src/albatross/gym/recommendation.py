@@ -66,7 +66,7 @@ class Recommendation(gymnasium.Env[Observation, np.int64]):
         """Show an item: what the user says of it, and the next user."""
         visits = self._visits
         if visits is None or visits.step == self.horizon:
-            raise InvalidInput("step before a public has come or after it has gone; accepted: reset() first")
+            raise InvalidInput("step() before reset(), or after the end of the episode; accepted: reset() first")
         position = visits.position(int(action))
         if position is not None:
             reward = visits.show(position)

@@ -112,7 +112,7 @@ class FactorUCB(Policy):
         if weights.shape != (n_users, n_users) or (weights < 0).any() or not np.allclose(weights.sum(axis=0), 1.0):
             raise InvalidInput(
                 f"factor-ucb: graph is {self.graph!r}; accepted: a table of {n_users} × {n_users} weights, none below zero, "
-                "each column adding up to one"
+                "each column with sum one"
             )
         if n_users * size > MOST_COUPLED:
             raise InvalidInput(

@@ -86,7 +86,7 @@ class LatentUCB(Policy):
 def class_means(means: NDArray[np.float64], n_classes: int) -> NDArray[np.float64]:
     """The item means of so many classes of users, one column per class: k-means over the rows of a table users × items."""
     if not np.isfinite(means).all():
-        raise InvalidInput("latent-ucb: this world does not know every mean, so no classes can be told; accepted: a synthetic world")
+        raise InvalidInput("latent-ucb: this world does not know every mean, so it has no classes; accepted: a synthetic world")
     centers = means[:1]
     for _ in range(min(n_classes, len(means)) - 1):
         nearest = ((means[:, np.newaxis] - centers) ** 2).sum(axis=2).min(axis=1)

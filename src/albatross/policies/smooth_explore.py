@@ -86,7 +86,7 @@ class SmoothExplore(Policy):
         """The features of the items that have any."""
         if self.features is None:
             if truth is None or truth.ratings is None:
-                raise InvalidInput("smooth-explore: nobody's ratings were told; accepted: other users' ratings, or a file in features")
+                raise InvalidInput("smooth-explore: no ratings of others were given; accepted: other users' ratings, or a file in features")
             return fit_factors(*truth.ratings, self.rank, (OFFLINE_RIDGE, OFFLINE_RIDGE), SWEEPS, streams("item features")).item_factors
         if self.features != TRUE_FEATURES:
             return read_matrix("smooth-explore", "features", self.features, "item", n_items)

@@ -120,7 +120,7 @@ def _content(file: Path) -> dict[str, Any]:
 
 def _beside(file: Path, name: Any) -> Path:
     if not isinstance(name, str) or name == file.name or "like" in _content(file.parent / name):
-        raise InvalidInput(f"like is {name!r}; accepted: the name of another study, one that is like no other")
+        raise InvalidInput(f"like is {name!r}; accepted: the name of another study, one that has no `like` itself")
     return file.parent / name
 
 
@@ -148,7 +148,7 @@ def parse_study(content: dict[str, Any], title: str = "", beside: Path | None = 
 
 def _tuning(table: Any, study: Study) -> dict[str, Any]:
     if not isinstance(table, dict) or "seeds" not in table:
-        raise InvalidInput("a block has `tune`, and there are no seeds to tune on; accepted: a table [tuning] with seeds")
+        raise InvalidInput("a block has `tune`, but the study has no seeds to tune on; accepted: a table [tuning] with seeds")
     for key in table:
         if key not in TUNING_KEYS:
             raise unknown("key of tuning", key, TUNING_KEYS)

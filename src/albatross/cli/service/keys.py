@@ -103,7 +103,7 @@ def _end(given: str) -> datetime:
         try:
             return datetime.fromisoformat(given).replace(tzinfo=UTC) + timedelta(days=1)
         except (ValueError, OverflowError) as error:  # there is no day after the last one that Python has
-            raise InvalidInput(f"--expires is {given!r}, which is no day with one after it; accepted: a day such as 2026-12-31") from error
+            raise InvalidInput(f"--expires is {given!r}, which is not a valid day; accepted: a day such as 2026-12-31") from error
     return datetime.now(UTC) + _span("--expires", given)
 
 

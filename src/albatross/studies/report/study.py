@@ -104,7 +104,7 @@ def _by_seed(planned: Study, cell: Cell, journal: Journal) -> dict[int, Result]:
 
 def _split(everybody: dict[str, dict[int, Result]], policy: str, dataset: str) -> tuple[dict[int, Result], dict[str, dict[int, Result]]]:
     if policy not in everybody:
-        raise InvalidInput(f"policy is {policy!r}, which has no part in {dataset}; accepted: {', '.join(everybody)}")
+        raise InvalidInput(f"policy is {policy!r}, which is not run on {dataset}; accepted: {', '.join(everybody)}")
     ours = everybody[policy]
     others = {name: results for name, results in everybody.items() if name != policy and results.keys() & ours.keys()}
     if not others:

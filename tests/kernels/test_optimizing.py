@@ -44,11 +44,13 @@ def test_what_an_entry_calls_is_optimized_with_it(optimized: list[str]) -> None:
 
 
 def test_functions_of_others_are_optimized_each(optimized: list[str]) -> None:
-    @numba.njit
+    compiled: Any = numba.njit
+
+    @compiled  # type: ignore[untyped-decorator]
     def callee(x: float) -> float:
         return x + 1.0
 
-    @numba.njit
+    @compiled  # type: ignore[untyped-decorator]
     def caller(x: float) -> float:
         return callee(x) * 2.0  # type: ignore[no-any-return]
 

@@ -45,6 +45,8 @@ def _optimize_entries(library: Any) -> None:
         _optimize(library)
 
 
-_optimize = JITCodeLibrary._optimize_final_module
-JITCodeLibrary._optimize_final_module = _optimize_entries  # type: ignore[method-assign]
-event.register("numba:compile", _Depth())  # type: ignore[no-untyped-call]
+_library: Any = JITCodeLibrary
+_optimize: Any = getattr(_library, "_optimize_final_module", None)
+if _optimize is not None:  # another release of Numba may do without: then compiling takes longer, and nothing else changes
+    _library._optimize_final_module = _optimize_entries
+    event.register("numba:compile", _Depth())  # type: ignore[no-untyped-call]

@@ -106,7 +106,7 @@ class Scratch(NamedTuple):
 
 
 @kernel
-def draw_similarity(state: State, scratch: Scratch, other: int, random: np.random.Generator) -> None:
+def draw_similarity(state: State, scratch: Scratch, other: int | np.uint32, random: np.random.Generator) -> None:
     """Draw how similar a user who liked something is to the visiting one."""
     common, n_likes = scratch.common[other], state.n_likes[other]
     scratch.draws[other] = draw_share(common, n_likes - common, random)

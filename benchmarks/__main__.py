@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 
-from benchmarks import alb, commands, every_policy, grid, machine, page, rivals, scale, search, shards, trials
+from benchmarks import alb, commands, every_policy, grid, machine, mean_field, page, rivals, scale, search, shards, ten_million, trials
 from benchmarks.measuring import Line
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Line]]] = {
@@ -18,11 +18,17 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Line]]] = {
     "popularity": scale.popularity,
     "users": scale.users,
     "memory": scale.memory,
+    "default-step": mean_field.steps,
+    "default-search": mean_field.search,
+    "n-best": mean_field.rankings,
+    "learning": mean_field.learning,
+    "single": mean_field.single,
     "pts-step": rivals.pts_step,
     "shards": shards.exchange,
     "nmf-trial": rivals.nmf_trial,
     "command": commands.command,
     "start-up": commands.start_up,
+    "cold": commands.cold,
 }
 
 LONGER: dict[str, Callable[[], Iterator[Line]]] = {
@@ -32,6 +38,8 @@ LONGER: dict[str, Callable[[], Iterator[Line]]] = {
     "search": search.whole_search,
     "million": search.million,
     "policies": every_policy.steps,
+    "ten-million-tenth": ten_million.tenth,
+    "ten-million": ten_million.whole,
     "profile": trials.profiles,
     "page-map": page.page_map,
     "page-million": page.page_million,

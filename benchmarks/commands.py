@@ -40,6 +40,20 @@ def command() -> Iterator[Line]:
     yield Line("of it, imports", Quantity("imports", importing), whole, "> 0.5", importing > 0.5 * seconds)
 
 
+MOST_COLD = {"mean-field": 12.0, "alb": 12.0}
+
+
+def cold() -> Iterator[Line]:
+    """The first result of `albatross run` where nothing is compiled yet, in the processor time of the whole process."""
+    with tempfile.TemporaryDirectory() as folder:
+        surroundings = Surroundings(Path(folder))
+        for policy, limit in MOST_COLD.items():
+            command = ("run", "--policy", policy, "--dataset", "gaussian", "--horizon", "100", "--seeds", "1")
+            surroundings.forget_machine_code()
+            call = surroundings.call(str(Path(sys.executable).with_name("albatross")), *command)
+            yield Line.at_most(f"albatross run, {policy}", Quantity("cold", call.cpu_seconds), Quantity("limit", limit), 1.0)
+
+
 def start_up() -> Iterator[Line]:
     """What the first trial of a process costs before its first step."""
     with tempfile.TemporaryDirectory() as folder:

@@ -85,7 +85,7 @@ class MeanField(Policy):
     other users and items a rating may refit at most; `memory` and `optimism` exist to be switched off.
 
     Cost: select O(|I_u| k² + k³ + |C| k²), update O(R |I| k² + R k³), I_u the distinct items the user has rated, R `refreshes`; memory
-    O((n + m) k² + distinct pairs).
+    O((n + m) k² + distinct pairs). In a large catalogue the best item is found, exactly, without looking at most of it.
 
     Departures: the first vector of an item is drawn from the population, because the mean, zero, would teach users nothing.
 
@@ -158,6 +158,7 @@ def choose_item(
     n_candidates = candidates.size if candidates.size > 0 else state.item_moments.shape[0]
     if state.counts[0].ratings == 0:
         return nothing_known(n_candidates, slate, random)
+    user = int(user)  # of the type that learning has, so that nothing is compiled for two
     place_user(state, scratch.room, user)
     if is_searched(scratch.room.shelves, candidates, slate):
         return search(state, settings, scratch, user, candidates, candidates[:0], slate.means[:0], slate, random)
@@ -196,6 +197,7 @@ def choose_supposing(
     n_candidates = candidates.size if candidates.size > 0 else state.item_moments.shape[0]
     if state.counts[0].ratings == 0:
         return nothing_known(n_candidates, slate, random)
+    user = int(user)  # of the type that learning has, so that nothing is compiled for two
     place_user(state, scratch.room, user)
     if items.size > 0:
         suppose_ratings(state, scratch, user, items, rewards)

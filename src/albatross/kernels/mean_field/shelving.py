@@ -28,8 +28,8 @@ BLOCK = 32
 WIDTH_WEIGHT = 2.0
 """An item's standard deviation counts so much beside its mean when items are cut into blocks: it adds so much to a score."""
 
-LEAST_CHANGES = 4096
-"""So many changed beliefs may pass at least before everything is arranged anew."""
+LEAST_CHANGES, CHANGED_SHARE = 4096, 8
+"""So many changed beliefs may be taken down before everything is arranged anew: so many, or one in so many items."""
 
 UNMET = -1
 """In place of a place: nobody has rated this item."""
@@ -90,7 +90,7 @@ def new_shelves(rank: int, n_items: int) -> Shelves | SmallCatalogue:
         items=np.zeros(n_groups * LANES * BLOCK, np.int32),
         places=np.full(n_items, UNMET, np.int32),
         marks=np.zeros(n_items, np.int32),
-        changed=np.zeros(max(LEAST_CHANGES, n_items // 8), np.int32),
+        changed=np.zeros(max(LEAST_CHANGES, n_items // CHANGED_SHARE), np.int32),
         centers=np.zeros((n_groups, numbers, LANES)),
         reaches=np.zeros((n_groups, numbers, LANES)),
         sizes=np.zeros((n_groups, LANES)),
@@ -156,7 +156,7 @@ def take_down(shelves: Shelves, before: float, after: float, item: int) -> None:
 def bring_up_to_date(shelves: Shelves, state: Any) -> None:
     """Let the blocks hold what is believed now."""
     counts = shelves.counts
-    due = counts[WIDENED] + counts[CHANGED] > max(LEAST_CHANGES, counts[ARRANGED])
+    due = counts[WIDENED] + counts[CHANGED] > max(shelves.changed.size, counts[ARRANGED])
     if shelves.known[0] != state.figures[0].offsets or due:
         arrange(shelves, state)
         return

@@ -25,6 +25,9 @@ def test_the_synthetic_part_leaves_a_report_with_every_verdict(tmp_path: Path, c
     assert 'src="http' not in page
     for kind in ("png", "svg", "pdf", "csv"):
         assert (tmp_path / f"figure-1.{kind}").stat().st_size > 0
+    for kind in ("png", "svg", "pdf"):
+        assert (tmp_path / f"protocols.{kind}").stat().st_size > 0
+    assert "| No repeats | Bernoulli | 300 |" in beyond
     rows = list(csv.DictReader((tmp_path / "figure-1.csv").read_text().splitlines()))
     assert {row["panel"] for row in rows} == {"Gaussian", "Uniform", "Bernoulli"}
     assert list(dict.fromkeys(row["curve"] for row in rows)) == ["mean-field (ours)", "ALB", "PTS", "NMF-Bandit"]

@@ -11,8 +11,11 @@ from albatross.core.errors import InvalidInput
 from albatross.core.files import whole_file
 from albatross.studies.comparison import Comparison
 from albatross.studies.growth import Growth
+from albatross.studies.paper import BEYOND, TITLES
+from albatross.studies.protocols import Standing
 from albatross.studies.report.figures import PaperFigure
 from albatross.studies.report.growth import AXES
+from albatross.studies.report.protocols import FIGURE, PROTOCOL_TITLES
 from albatross.studies.report.series import Chart, Tradeoff, comparison_series
 
 if TYPE_CHECKING:
@@ -64,6 +67,20 @@ def save_paper_figure(figure: PaperFigure, folder: Path) -> None:
     drawn = _draw_charts(figure.charts, figure.quantity, same_scale=figure.same_scale)
     for kind in FORMATS:
         _save(drawn, folder / f"{figure.name}.{kind}")
+
+
+def save_protocols(standings: Sequence[Standing], folder: Path) -> None:
+    """Ours beside the best of the others in all protocols, in every format."""
+    from albatross.figures.glance import GlancePanel, Ratio, draw_glance
+
+    panels = [
+        GlancePanel(title, [Ratio(TITLES[each.dataset], *map(float, each.ratio())) for each in standings if each.protocol == protocol])
+        for protocol, title in PROTOCOL_TITLES.items()
+        if any(each.protocol == protocol for each in standings)
+    ]
+    drawn = draw_glance(panels, f"regret of {BEYOND} as a multiple of the best of the others'")
+    for kind in FORMATS:
+        _save(drawn, folder / f"{FIGURE}.{kind}")
 
 
 def _draw_charts(charts: Sequence[Chart], quantity: str, *, same_scale: bool) -> "Figure":

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from albatross.cli.drawing import save_paper_figure
+from albatross.cli.drawing import save_paper_figure, save_protocols
 from albatross.cli.terminal import TERMINAL
 from albatross.core.errors import check_whole
 from albatross.studies import reproduction
@@ -54,7 +54,7 @@ def reproduce(
     found = reproduction.reproduce(
         folder, full=full, real=not synthetic, horizon=horizon, n_seeds=seeds, engine=engine, jobs=jobs, observer=TERMINAL
     )
-    page = write_report(found, folder, save_paper_figure)
+    page = write_report(found, folder, save_paper_figure, save_protocols)
     _print_verdicts(found.verdicts)
     print(f"Took {time.monotonic() - began:.0f} s. Report: {page}")
 

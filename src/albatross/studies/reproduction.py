@@ -19,6 +19,7 @@ from albatross.studies.paper import (
     shipped_parameters,
     tuning_study,
 )
+from albatross.studies.protocols import Standing, protocol_studies, stand
 from albatross.studies.runner import finish
 from albatross.studies.tuning import best_parameters, write_parameters
 
@@ -35,6 +36,7 @@ class Reproduction:
     tuned: Tuned
     outcomes: Outcomes
     contenders: Contenders
+    standings: list[Standing]
     verdicts: list[Verdict]
 
 
@@ -61,12 +63,15 @@ def reproduce(
     tuned = _tune(environments, horizon, journal, engine, jobs, observer) if full else shipped_parameters()
     studies = comparison_studies(environments, tuned, horizon, n_seeds)
     beyond = beyond_studies(environments, horizon, n_seeds)
-    n_trials = len({trial for study in (*studies, *beyond) for trial in study.trials()})
+    protocols = protocol_studies(environments, horizon, n_seeds)
+    planned = [*studies, *beyond, *protocols.values()]
+    n_trials = len({trial for study in planned for trial in study.trials()})
     observer.tell(f"{n_trials:,} trials: {len(environments)} data sets, {n_seeds} seeds, {horizon:,} steps each.")
-    finish([*studies, *beyond], journal, engine, jobs, observer)
+    finish(planned, journal, engine, jobs, observer)
     outcomes = collect(studies, journal)
     contenders = collect_beyond(beyond, journal, outcomes, horizon)
-    return Reproduction(horizon, n_seeds, full, missing, tuned, outcomes, contenders, judge(weigh(outcomes, horizon)))
+    standings = stand(protocols, journal)
+    return Reproduction(horizon, n_seeds, full, missing, tuned, outcomes, contenders, standings, judge(weigh(outcomes, horizon)))
 
 
 def _tune(environments: dict[str, Environment], horizon: int, journal: Journal, engine: str, jobs: int | None, observer: Observer) -> Tuned:

@@ -1,4 +1,4 @@
-"""The report of a reproduction: verdicts, figures 1 to 4 of the paper, tables."""
+"""The report of a reproduction: verdicts, figures 1 to 4 of the paper, tables; and what the paper does not have."""
 
 import datetime
 import platform
@@ -14,9 +14,11 @@ from albatross.core.version import VERSION
 from albatross.studies.claims import HISTORY, NOT_REPRODUCED, REPRODUCED, UNDECIDED
 from albatross.studies.evidence import Outcomes
 from albatross.studies.paper import TITLES, Tuned
+from albatross.studies.protocols import Standing
 from albatross.studies.report.beyond import beyond_blocks
 from albatross.studies.report.document import Block, Grid, Heading, Paragraph, Picture, as_html, as_markdown
 from albatross.studies.report.figures import PaperFigure, paper_figures
+from albatross.studies.report.protocols import FIGURE, protocol_blocks
 from albatross.studies.report.quantities import moments, show_ndcg, show_regret, show_seconds
 from albatross.studies.report.series import write_series
 from albatross.studies.reproduction import Reproduction
@@ -27,9 +29,11 @@ TITLE = "Alternating Linear Bandits, reproduced"
 
 Draw = Callable[[PaperFigure, Path], None]
 """Draws a figure into a folder, as an SVG file of its name at least: the report shows that one."""
+DrawStandings = Callable[[Sequence[Standing], Path], None]
+"""Draws all protocols at a glance, in the same way."""
 
 
-def write_report(reproduction: Reproduction, folder: Path, draw: Draw) -> Path:
+def write_report(reproduction: Reproduction, folder: Path, draw: Draw, draw_standings: DrawStandings) -> Path:
     """Write the report and its figures, these as pictures and as numbers. Returns the page to open."""
     pictures = []
     for figure in paper_figures(reproduction.outcomes, reproduction.contenders, reproduction.horizon):
@@ -38,7 +42,16 @@ def write_report(reproduction: Reproduction, folder: Path, draw: Draw) -> Path:
         caption = f"{figure.caption}. Thin: each seed; thick: their mean, with a 95 % interval."
         drawn_first = "ndcg" if "NDCG" in figure.quantity else "regret"
         pictures.append(Picture(folder / f"{figure.name}.svg", caption, figure.charts, drawn_first))
-    blocks = [*paper_blocks(reproduction, pictures), *beyond_blocks(reproduction.contenders, reproduction.horizon)]
+    draw_standings(reproduction.standings, folder)
+    glance = Picture(
+        folder / f"{FIGURE}.svg",
+        "All protocols at a glance. Left of the line mean-field has less regret. Coloured: all of the 95 % interval is on one side.",
+    )
+    blocks = [
+        *paper_blocks(reproduction, pictures),
+        *beyond_blocks(reproduction.contenders, reproduction.horizon),
+        *protocol_blocks(reproduction.standings, glance),
+    ]
     page = folder / "report.html"
     for file, text in ((folder / "report.md", as_markdown(blocks)), (page, as_html(TITLE, blocks))):
         with whole_file(file) as partial:

@@ -30,6 +30,8 @@ class Reproduction:
     horizon: int
     n_seeds: int
     full: bool
+    real: bool
+    """Whether real data sets were asked for."""
     missing: dict[str, str]
     """Data sets that were left out, and why."""
     tuned: Tuned
@@ -66,7 +68,7 @@ def reproduce(
     finish([*studies, *beyond], journal, engine, jobs, observer)
     outcomes = collect(studies, journal)
     contenders = collect_beyond(beyond, journal, outcomes, horizon)
-    return Reproduction(horizon, n_seeds, full, missing, tuned, outcomes, contenders, judge(weigh(outcomes, horizon)))
+    return Reproduction(horizon, n_seeds, full, real, missing, tuned, outcomes, contenders, judge(weigh(outcomes, horizon)))
 
 
 def _tune(environments: dict[str, Environment], horizon: int, journal: Journal, engine: str, jobs: int | None, observer: Observer) -> Tuned:

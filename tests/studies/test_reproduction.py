@@ -50,7 +50,7 @@ def test_a_full_reproduction_is_tuned_told_resumed_and_reported(
     page = write_report(found, tmp_path, draw, draw_standings)
     assert "data:image/svg+xml;base64," in page.read_text()
     text = (tmp_path / "report.md").read_text()
-    assert "albatross reproduce --full --horizon 100 --seeds 2" in text
+    assert "albatross reproduce --full --synthetic --horizon 100 --seeds 2" in text
     assert "ALB has lower regret than PTS" in text
     assert "## History" in text
     assert {standing.protocol for standing in found.standings} == set(PROTOCOLS)

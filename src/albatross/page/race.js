@@ -7,9 +7,9 @@ import { html, useState } from "./vendor/vendor.js";
 
 export const QUANTITIES = { regret: "regret", pseudo_regret: "pseudo-regret", ndcg: "NDCG" };
 const ABOUT = {
-  regret: "Best mean reward minus the reward that came, summed over the steps: less is better.",
+  regret: "Best mean reward minus the reward received, summed over the steps: less is better.",
   pseudo_regret: "Best mean reward minus the mean reward of the item shown, summed over the steps: less is better.",
-  ndcg: "How good the rankings were so far, up to 1: more is better.",
+  ndcg: "Mean quality of the rankings so far, at most 1: more is better.",
 };
 const DASHES = [undefined, [8, 4], [2, 3], [8, 3, 2, 3]];
 const N_COLOURS = 7;
@@ -61,7 +61,7 @@ export function Race({ id, title, panel, first = "regret", height = 300 }) {
   const rows = steps.map((step, at) => [step, ...present.flatMap(({ curve }) => (seed === null ? [curve.mean[at], curve.low[at], curve.high[at]] : [of(curve)[at]]))]);
   const name = QUANTITIES[quantity];
   const say = (at) => html`after ${whole(steps[at])} steps: ${drawn.map(({ label, place, curve }) => html`<span class="said" key=${label}><${Swatch} place=${place} />${label} <strong>${number(of(curve)[at], digitsOf(quantity))}</strong> </span>`)}`;
-  const about = `${ABOUT[quantity]} ${seed === null ? `Mean of ${panel.seeds.length} seeds${panel.seeds.length > 1 ? ", with a band that holds 95 % of what it may be" : ""}.` : `Seed ${panel.seeds[seed]} alone.`}`;
+  const about = `${ABOUT[quantity]} ${seed === null ? `Mean of ${panel.seeds.length} seeds${panel.seeds.length > 1 ? ", with the 95 % interval of the mean as a band" : ""}.` : `Seed ${panel.seeds[seed]} alone.`}`;
   return html`<${Figure} id=${id} title=${title} about=${about} columns=${columns} rows=${rows}>
     <div class="row controls">
       ${known.length > 1 && html`<${Choice} legend=${`Quantity of ${title}`} name=${`${id}-quantity`} testid=${`${id}-quantity`} options=${known.map((one) => [one, QUANTITIES[one]])} value=${quantity} onChange=${setQuantity} />`}

@@ -31,6 +31,8 @@ class Reproduction:
     horizon: int
     n_seeds: int
     full: bool
+    real: bool
+    """Whether real data sets were asked for."""
     missing: dict[str, str]
     """Data sets that were left out, and why."""
     tuned: Tuned
@@ -71,7 +73,7 @@ def reproduce(
     outcomes = collect(studies, journal)
     contenders = collect_beyond(beyond, journal, outcomes, horizon)
     standings = stand(protocols, journal)
-    return Reproduction(horizon, n_seeds, full, missing, tuned, outcomes, contenders, standings, judge(weigh(outcomes, horizon)))
+    return Reproduction(horizon, n_seeds, full, real, missing, tuned, outcomes, contenders, standings, judge(weigh(outcomes, horizon)))
 
 
 def _tune(environments: dict[str, Environment], horizon: int, journal: Journal, engine: str, jobs: int | None, observer: Observer) -> Tuned:

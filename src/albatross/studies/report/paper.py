@@ -62,7 +62,8 @@ def write_report(reproduction: Reproduction, folder: Path, draw: Draw, draw_stan
 def paper_blocks(reproduction: Reproduction, pictures: Sequence[Picture]) -> list[Block]:
     """All but what the paper does not have, block by block."""
     horizon, n_seeds, verdicts, outcomes = reproduction.horizon, reproduction.n_seeds, reproduction.verdicts, reproduction.outcomes
-    command = f"albatross reproduce{' --full' if reproduction.full else ''} --horizon {horizon} --seeds {n_seeds}"
+    choices = f"{' --full' if reproduction.full else ''}{'' if reproduction.real else ' --synthetic'}"
+    command = f"albatross reproduce{choices} --horizon {horizon} --seeds {n_seeds}"
     counts = {word: sum(verdict.word == word for verdict in verdicts) for word in (REPRODUCED, NOT_REPRODUCED, UNDECIDED)}
     return [
         Heading(TITLE, 1),

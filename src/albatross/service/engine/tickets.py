@@ -23,7 +23,7 @@ from albatross.service.api.requests import (
 class Ticket:
     """A request that waits. Once it is settled, either `answer` or `error` is there, and `tell` is called."""
 
-    __slots__ = ("answer", "error", "request", "since", "tell")
+    __slots__ = ("answer", "error", "request", "since", "tell", "weight")
 
     def __init__(self, request: Request[Any], tell: "Tell") -> None:
         self.request = request
@@ -33,24 +33,8 @@ class Ticket:
         self.error: BaseException | None = None
         self.since = 0.0
         """When it was queued."""
-
-    @property
-    def weight(self) -> int:
+        self.weight = _weight_of(request)
         """How many simple requests it is like."""
-        request = self.request
-        if type(request) is Feedback:
-            return 1
-        if isinstance(request, Recommend):
-            return max(1, request.n) + len(request.candidates or ()) // 1_000 + (0 if request.where is None else 4)
-        if isinstance(request, ListUsers | ListItems | ListEvents):
-            return 1 + request.n // 10
-        if isinstance(request, ViewUser | Suppose):
-            return 1 + request.n // 10 + (request.history // 10 if isinstance(request, ViewUser) else 10)
-        if isinstance(request, UpsertItems):
-            return max(1, len(request.items))
-        if isinstance(request, SimilarItems):
-            return 10
-        return max(1, len(request.events)) if isinstance(request, FeedbackBatch) else 1
 
     @property
     def event_ids(self) -> Iterable[str]:
@@ -59,6 +43,22 @@ class Ticket:
         if isinstance(self.request, FeedbackBatch):
             return [event.event_id for event in self.request.events]
         return ()
+
+
+def _weight_of(request: Request[Any]) -> int:
+    if type(request) is Feedback:
+        return 1
+    if isinstance(request, Recommend):
+        return max(1, request.n) + len(request.candidates or ()) // 1_000 + (0 if request.where is None else 4)
+    if isinstance(request, ListUsers | ListItems | ListEvents):
+        return 1 + request.n // 10
+    if isinstance(request, ViewUser | Suppose):
+        return 1 + request.n // 10 + (request.history // 10 if isinstance(request, ViewUser) else 10)
+    if isinstance(request, UpsertItems):
+        return max(1, len(request.items))
+    if isinstance(request, SimilarItems):
+        return 10
+    return max(1, len(request.events)) if isinstance(request, FeedbackBatch) else 1
 
 
 Tell = Callable[[Sequence[Ticket]], None]

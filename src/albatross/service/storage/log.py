@@ -1,6 +1,7 @@
 """The log in one SQLite file, in WAL mode: one writer, and readers who see it as it was when they began."""
 
 import contextlib
+import functools
 import itertools
 import os
 import sqlite3
@@ -289,10 +290,14 @@ def _insert(connection: sqlite3.Connection, table: str, columns: int, rows: Sequ
     position = 0
     for size in ROWS_AT_ONCE:
         while len(rows) - position >= size:
-            one = f"({', '.join('?' * columns)})"
-            values = list(itertools.chain.from_iterable(rows[position : position + size]))
-            connection.execute(f"INSERT INTO {table} VALUES {', '.join([one] * size)}", values)
+            connection.execute(_insertion(table, columns, size), list(itertools.chain.from_iterable(rows[position : position + size])))
             position += size
+
+
+@functools.cache
+def _insertion(table: str, columns: int, size: int) -> str:
+    one = f"({', '.join('?' * columns)})"
+    return f"INSERT INTO {table} VALUES {', '.join([one] * size)}"
 
 
 def create_log(folder: Path, rows: Iterable[Sequence[Row]], name: str = LOG) -> Head:

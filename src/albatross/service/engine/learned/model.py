@@ -302,7 +302,7 @@ class Model:
 
     def ratings_of(self, user: str) -> int:
         number = self.users.numbers.get(user)
-        return 0 if number is None else int(self.ledger.user_ratings[number])
+        return 0 if number is None else self.ledger.user_ratings.item(number)
 
     @property
     def shown(self) -> Items:
@@ -370,7 +370,9 @@ def still_pending(before: Pending, shown: Iterable[int], seq: int) -> Pending:
     for item in shown:
         after.pop(item, None)
         after[item] = seq
-    return dict(list(after.items())[-PENDING:]) if len(after) > PENDING else after
+    while len(after) > PENDING:
+        del after[next(iter(after))]
+    return after
 
 
 def waiting_at(pending: Pending | None, seq: int) -> Items:

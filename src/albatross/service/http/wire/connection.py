@@ -102,7 +102,6 @@ class Connection(asyncio.Protocol):
             self._rest += data
             self.transport.pause_reading()
         elif (exchange := self._receiver.recall(data)) is not None:
-            exchange.size = len(exchange.body)
             self._receiver.pipeline.append(exchange)
             self._feeding = True
             self._go_on()
@@ -138,7 +137,10 @@ class Connection(asyncio.Protocol):
             self._discard(len(body))
             return
         exchange.size += len(body)
-        exchange.body += body
+        if exchange.body:
+            exchange.body += body
+        else:
+            exchange.body = bytearray(body)  # to which more can be added
         if exchange is self._current:  # what is not yet has the length of a piece at most, and is counted when its turn comes
             self._check_size(exchange, len(body))
 

@@ -76,7 +76,7 @@ class Exchange:
         self.url = self.method = b""
         self.headers: dict[bytes, bytes] = {}
         self.keep_alive = True
-        self.body = bytearray()
+        self.body: bytes | bytearray = b""
         self.size = 0
         """Bytes of the body so far."""
         self.held = 0
@@ -106,7 +106,7 @@ class Exchange:
         self.headers[name] = value if name not in self.headers else b"%b, %b" % (self.headers[name], value)
 
     def take_body(self) -> bytes:
-        body, self.body = self.body, bytearray()
+        body, self.body = self.body, b""
         return bytes(body)
 
     def answer(self, status: int, kind: bytes, body: bytes, extra: bytes = b"") -> None:
@@ -152,7 +152,7 @@ class Exchange:
             self.on_end(self)
 
     def _end(self, status: int) -> None:
-        self.body = bytearray()  # nobody will read it, and it is no longer counted
+        self.body = b""  # nobody will read it, and it is no longer counted
         self.line.release(self)
         if self.meter is not None:
             self.meter.observe(status, time.monotonic() - self.began)

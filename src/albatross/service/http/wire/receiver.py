@@ -88,7 +88,8 @@ class Receiver:
                     exchange = Exchange(self._line)
                     exchange.method, exchange.url = method, url
                     exchange.headers = {**headers, b"content-length": length}
-                    exchange.body += data[end + len(behind) :]
+                    exchange.body = data[end + len(behind) :]
+                    exchange.size = len(exchange.body)
                     exchange.complete = True
                     return exchange
         return None

@@ -71,11 +71,11 @@ class Live:
             self._ended = True
             self._told.notify_all()
 
-    def wait_for(self, event: str) -> dict[str, Any]:
-        """The first log line of that event."""
+    def wait_for(self, event: str, **fields: Any) -> dict[str, Any]:
+        """The first log line of that event, with those fields."""
 
         def found() -> dict[str, Any] | None:
-            return next((line for line in self.log if line["event"] == event), None)
+            return next((line for line in self.log if {**line, "event": event, **fields} == line), None)
 
         with self._told:
             self._told.wait_for(lambda: found() or self._ended)

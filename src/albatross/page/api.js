@@ -2,7 +2,8 @@
 
 import { computed, signal } from "./vendor/vendor.js";
 
-const STORED = "albatross key"; // kept for this tab only
+const HOME = location.pathname.replace(/\/$/, ""); // where several shops are served, each has its own
+const STORED = `albatross key${HOME}`; // kept for this tab only
 
 export const key = signal(sessionStorage.getItem(STORED));
 export const access = signal(null); // what the key allows; null while nobody has asked
@@ -38,7 +39,7 @@ async function problemOf(response) {
 async function send(method, path, body, abort) {
   let response;
   try {
-    response = await fetch(path, {
+    response = await fetch(HOME + path, {
       method,
       headers: headers(),
       body: body === undefined ? undefined : JSON.stringify(body),

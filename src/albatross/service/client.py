@@ -24,17 +24,17 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.02, 2.0
 class Client(Verbs):
     """Asks a service. What gets no answer is sent again, with the same ids, so nothing counts twice. Any thread may use it.
 
-    Client("http://localhost:8000") or Client("https://shop.example", key="alb_…").
+    Client("http://localhost:8000"), Client("http://localhost:8000/shops/tea") or Client("https://shop.example", key="alb_…").
     """
 
     def __init__(self, url: str, key: str | None = None, *, patience: float = 10.0, context: ssl.SSLContext | None = None) -> None:
         """`patience`: seconds in which to ask again, where there is no answer, or one that says: later. `context`: for own certificates."""
         parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/"):
-            raise InvalidInput(f"url is {url!r}; accepted: http://host:port or https://host:port")
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+            raise InvalidInput(f"url is {url!r}; accepted: http://host:port or https://host:port, with the path of a shop, if it has one")
         self.url = url
         self.patience = patience
-        self._host, self._port = parts.hostname, parts.port
+        self._host, self._port, self._path = parts.hostname, parts.port, parts.path.rstrip("/")
         self._context = (context or ssl.create_default_context()) if parts.scheme == "https" else None
         self._headers = {"Content-Type": "application/json", **({} if key is None else {"Authorization": f"Bearer {key}"})}
         self._idle: list[http.client.HTTPConnection] = []
@@ -86,7 +86,7 @@ class Client(Verbs):
         """Status, seconds to wait as the service advises, and body."""
         connection = self._connect()
         try:
-            connection.request(method, path, body, self._headers)
+            connection.request(method, self._path + path, body, self._headers)
             response = connection.getresponse()
             content = response.read()
         except BaseException:

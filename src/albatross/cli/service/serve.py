@@ -1,21 +1,31 @@
 """`albatross serve`: a recommender over HTTP."""
 
 import sys
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from albatross.cli.service.settings import address_of, folder_of, settled, takes_settings
 from albatross.core.errors import InvalidInput
+from albatross.service.http.hosting import How, serve_root
 from albatross.service.http.logs import configure_log
 from albatross.service.http.process import serve as serve_home
 from albatross.service.settings.file import example
 from albatross.service.settings.force import options_of
+from albatross.service.settings.table import BY_KEY
 from albatross.service.storage.home import home_of
 
 
 @takes_settings
-def serve(folder: str | None = None, *, example_config: Annotated[bool, Parameter(negative=())] = False, **flags: Any) -> None:
+def serve(
+    folder: str | None = None,
+    *,
+    root: Path | None = None,
+    example_config: Annotated[bool, Parameter(negative=())] = False,
+    **flags: Any,
+) -> None:
     """Serve a folder over HTTP. It is made if it does not exist; nothing else is needed. Or serve a database of PostgreSQL.
 
     Examples: albatross serve shop.albatross --scale 1..5; albatross serve postgresql://albatross@db.example/shop --scale 1..5
@@ -24,6 +34,9 @@ def serve(folder: str | None = None, *, example_config: Annotated[bool, Paramete
     ----------
     folder
         Where everything is kept; or postgresql://user@host/database, where the log and the keys are kept.
+    root
+        Instead of a folder: serve each sub-folder of this one, at /shops/NAME/, as its albatross.toml says. The albatross.toml in this
+        folder itself, and --config, are for the process: host, port, TLS, log.
     example_config
         Print a configuration file with every setting and what it means, and end.
     **flags
@@ -32,8 +45,28 @@ def serve(folder: str | None = None, *, example_config: Annotated[bool, Paramete
     if example_config:
         print(example(), end="")
         return
-    if folder is None:
-        raise InvalidInput("there is nothing to serve; accepted: a folder, or an address postgresql://…")
+    if (folder is None) == (root is None):
+        raise InvalidInput("there is nothing to serve, or too much; accepted: a folder, an address postgresql://…, or --root FOLDER")
+    if root is not None:
+        _serve_all(root, flags)
+        return
+    assert folder is not None
     found = settled(folder_of(folder), flags)
     configure_log(found["log"].value, sys.stderr)
     serve_home(home_of(folder, found["snapshots"].value), options_of(found), address_of(found))
+
+
+def _serve_all(root: Path, flags: Mapping[str, Any]) -> None:
+    """Flags for shops count for each of them."""
+    whole = {key: setting for key, setting in BY_KEY.items() if setting.process}
+    each = {key: setting for key, setting in BY_KEY.items() if not setting.process and key != "snapshots"}
+    found = settled(root, flags, whole)
+    for_shops = {key: word for key, word in flags.items() if key in each}
+    settled(None, for_shops, each)  # what is wrong for all of them is said at once
+
+    def how(folder: Path) -> How:
+        told = settled(folder, for_shops, each)
+        return How(options_of(told), told["allow_origin"].value)
+
+    configure_log(found["log"].value, sys.stderr)
+    serve_root(root, how, address_of(found))

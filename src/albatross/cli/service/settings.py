@@ -51,6 +51,13 @@ def settled(folder: Path | None, flags: Mapping[str, Any], accepted: Mapping[str
 
 
 def address_of(found: Mapping[str, InForce]) -> Address:
-    """Where to listen."""
-    keys = ("host", "port", "certificate", "private_key", "allow_host", "allow_origin")
-    return Address(*(found[key].value for key in keys))
+    """Where to listen. Which origins are allowed is said of each shop, where there are several."""
+    value = {key: told.value for key, told in found.items()}
+    return Address(
+        value["host"],
+        value["port"],
+        value["certificate"],
+        value["private_key"],
+        value["allow_host"],
+        value.get("allow_origin", ()),
+    )

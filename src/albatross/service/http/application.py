@@ -31,7 +31,7 @@ from albatross.service.http.admission import PREFLIGHT, Admission
 from albatross.service.http.bodies import answer_lines
 from albatross.service.http.bridge import Bridge, Question
 from albatross.service.http.keys import SCOPES, Unverified
-from albatross.service.http.metrics import CONTENT_TYPE, OTHER, Meter, Metrics
+from albatross.service.http.metrics import CONTENT_TYPE, OTHER, Meter, Metrics, Source, expose
 from albatross.service.http.news import News
 from albatross.service.http.pages import client_files, page_files
 from albatross.service.http.problems import MEDIA_TYPE, headers_of, of_error
@@ -63,14 +63,15 @@ class Served:
 class Application:
     """What is done with a request. Belongs to one event loop."""
 
-    def __init__(self, bridge: Bridge, admission: Admission, crowd: Crowd, scale: tuple[float, float]) -> None:
+    def __init__(self, bridge: Bridge, admission: Admission, crowd: Crowd, scale: tuple[float, float], prefix: str = "") -> None:
+        """`prefix`: of the paths, as callers know them; it is taken off before they are looked at."""
         self.bridge, self.admission, self.crowd = bridge, admission, crowd
         self.engine = bridge.engine
         self.metrics = Metrics(route.path for route in ROUTES)
         self.wire = self.metrics.meters[OTHER]
         self.news = News(bridge, admission)
         self.turns = Turns()
-        self._descriptions = {needed: encode(openapi.describe(scale, needed)) for needed in (False, True)}
+        self._descriptions = {needed: encode(openapi.describe(scale, needed, prefix)) for needed in (False, True)}
         self._tasks: set[asyncio.Task[None]] = set()
         special = {
             BATCH: self._answer_batch,
@@ -87,7 +88,7 @@ class Application:
             route.path.encode(): Served(route, special.get(route.path, self._ask_engine), self.metrics.meters[route.path])
             for route in ROUTES
         }
-        self._files = page_files() | client_files()
+        self._files = page_files(prefix=prefix) | client_files()
         page = self._routes[PAGE.encode()]
         self._routes |= dict.fromkeys(self._files, page)
 
@@ -128,7 +129,7 @@ class Application:
     # Admission.
 
     def _admit(self, exchange: Exchange) -> None:
-        served = exchange.served = self._routes.get(exchange.url) or self._routes.get(_path_of(exchange.url))
+        served = exchange.served = self._routes.get(exchange.url) or self._routes.get(path_of(exchange.url))
         exchange.meter = self.wire if served is None else served.meter
         self.admission.names.check(exchange)
         if served is None:
@@ -191,12 +192,8 @@ class Application:
         async def answer() -> None:
             readiness = self.engine.readiness
             version = await self.bridge.ask(AskVersion("none")) if readiness.ready else None
-            gauges = {
-                "in_flight": ("Requests being answered", self.admission.in_flight),
-                "connections": ("Open connections", len(self.crowd.members)),
-                "body_bytes": ("Bytes of bodies in memory", self.crowd.bytes),
-            }
-            exchange.answer(200, CONTENT_TYPE, self.metrics.expose(readiness, version, gauges))
+            told = Source(self.metrics, readiness, version, self.admission.in_flight)
+            exchange.answer(200, CONTENT_TYPE, expose({None: told}, len(self.crowd.members), self.crowd.bytes))
 
         self._run(exchange, answer())
 
@@ -232,7 +229,7 @@ class Application:
         self._run(exchange, answer())
 
     def _answer_page(self, exchange: Exchange, served: Served) -> None:
-        found = self._files[_path_of(exchange.url)]
+        found = self._files[path_of(exchange.url)]
         exchange.answer(200, found.kind, found.content, found.headers)
 
     def _run(self, exchange: Exchange, answering: Coroutine[Any, Any, None]) -> None:
@@ -249,10 +246,10 @@ class Application:
         task.add_done_callback(self._tasks.discard)
 
 
-def _path_of(url: bytes) -> bytes:
+def path_of(url: bytes) -> bytes:
     """The path alone: no route looks at a query, and a proxy may send all of an address.
 
-    >>> _path_of(b"/healthz?now"), _path_of(b"http://localhost/healthz")
+    >>> path_of(b"/healthz?now"), path_of(b"http://localhost/healthz")
     (b'/healthz', b'/healthz')
     """
     if not url.startswith(b"/"):

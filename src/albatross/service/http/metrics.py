@@ -6,6 +6,7 @@ request and the asking once in a while.
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from albatross.service.api.answers import Readiness, Version
 
@@ -41,33 +42,55 @@ class Metrics:
     def __init__(self, paths: Iterable[str]) -> None:
         self.meters = {path: Meter() for path in (*paths, OTHER)}
 
-    def expose(self, readiness: Readiness, version: Version | None, gauges: Mapping[str, tuple[str, float]]) -> bytes:
-        """Everything, as Prometheus reads it. `gauges`: by name, what it is and its value."""
-        return "".join(f"{line}\n" for line in self._lines(readiness, version, gauges)).encode()
 
-    def _lines(self, readiness: Readiness, version: Version | None, gauges: Mapping[str, tuple[str, float]]) -> Iterator[str]:
-        yield from _head("albatross_requests_total", "counter", "Requests answered, by path and status")
-        for path, meter in self.meters.items():
-            for status, count in sorted(meter.statuses.items()):
-                yield f'albatross_requests_total{{path="{path}",status="{status}"}} {count}'
-        yield from _head("albatross_request_seconds", "histogram", "Time to an answer")
-        for path, meter in self.meters.items():
-            running = 0
-            for bound, count in zip((*BUCKETS, "+Inf"), meter.counts, strict=True):
-                running += count
-                yield f'albatross_request_seconds_bucket{{path="{path}",le="{bound}"}} {running}'
-            yield f'albatross_request_seconds_count{{path="{path}"}} {running}'
-            yield f'albatross_request_seconds_sum{{path="{path}"}} {meter.seconds!r}'
-        shown = {
-            **gauges,
-            "waiting": ("Requests that wait for the engine", readiness.waiting),
-            "ready": ("1 when the log has been replayed", float(readiness.ready)),
-        }
-        if version is not None:
-            shown.update({name: (f"{name} of the model", getattr(version, name)) for name in _SIZES})
-        for name, (meaning, value) in shown.items():
-            yield from _head(f"albatross_{name}", "gauge", meaning)
-            yield f"albatross_{name} {float(value)!r}"
+class Source(NamedTuple):
+    """What is told of one service."""
+
+    metrics: Metrics
+    readiness: Readiness
+    version: Version | None
+    in_flight: int
+
+
+def expose(sources: Mapping[str | None, Source], connections: int, body_bytes: int) -> bytes:
+    """Everything, as Prometheus reads it. `sources`: by the name of the shop, which becomes a label; none: there is only one."""
+    return "".join(f"{line}\n" for line in _lines(sources, connections, body_bytes)).encode()
+
+
+def _lines(sources: Mapping[str | None, Source], connections: int, body_bytes: int) -> Iterator[str]:
+    meters = [(_shop(name), path, meter) for name, source in sources.items() for path, meter in source.metrics.meters.items()]
+    yield from _head("albatross_requests_total", "counter", "Requests answered, by path and status")
+    for shop, path, meter in meters:
+        for status, count in sorted(meter.statuses.items()):
+            yield f'albatross_requests_total{{{shop}path="{path}",status="{status}"}} {count}'
+    yield from _head("albatross_request_seconds", "histogram", "Time to an answer")
+    for shop, path, meter in meters:
+        running = 0
+        for bound, count in zip((*BUCKETS, "+Inf"), meter.counts, strict=True):
+            running += count
+            yield f'albatross_request_seconds_bucket{{{shop}path="{path}",le="{bound}"}} {running}'
+        yield f'albatross_request_seconds_count{{{shop}path="{path}"}} {running}'
+        yield f'albatross_request_seconds_sum{{{shop}path="{path}"}} {meter.seconds!r}'
+    yield from _gauge("connections", "Open connections", {"": connections})
+    yield from _gauge("body_bytes", "Bytes of bodies in memory", {"": body_bytes})
+    told = {f"{{{label.rstrip(',')}}}" if (label := _shop(name)) else "": source for name, source in sources.items()}
+    yield from _gauge("in_flight", "Requests being answered", {label: source.in_flight for label, source in told.items()})
+    waiting = {label: source.readiness.waiting for label, source in told.items()}
+    yield from _gauge("waiting", "Requests that wait for the engine", waiting)
+    yield from _gauge("ready", "1 when the log has been replayed", {label: source.readiness.ready for label, source in told.items()})
+    known = {label: source.version for label, source in told.items() if source.version is not None}
+    for size in _SIZES if known else ():
+        yield from _gauge(size, f"{size} of the model", {label: getattr(version, size) for label, version in known.items()})
+
+
+def _shop(name: str | None) -> str:
+    return "" if name is None else f'shop="{name}",'
+
+
+def _gauge(name: str, meaning: str, values: Mapping[str, float]) -> Iterator[str]:
+    yield from _head(f"albatross_{name}", "gauge", meaning)
+    for label, value in values.items():
+        yield f"albatross_{name}{label} {float(value)!r}"
 
 
 def _head(name: str, kind: str, meaning: str) -> tuple[str, str]:

@@ -23,8 +23,8 @@ _HEADERS: dict[int, dict[str, tuple[str, dict[str, Any]]]] = {
 _DESCRIPTION = "Recommendation from nothing, which learns from every rating, at once. Ids stand in bodies, never in paths."
 
 
-def describe(scale: tuple[float, float], key_needed: bool) -> dict[str, Any]:
-    """The description of a service whose ratings are on this scale."""
+def describe(scale: tuple[float, float], key_needed: bool, prefix: str = "") -> dict[str, Any]:
+    """The description of a service whose ratings are on this scale. `prefix`: of all its paths."""
     kinds = [kind for route in ROUTES for kind in (route.reads, route.answer) if kind is not None]
     schemas, components = msgspec.json.schema_components([*dict.fromkeys(kinds), Problem], ref_template=TEMPLATE)
     references = dict(zip([*dict.fromkeys(kinds), Problem], schemas, strict=True))
@@ -35,6 +35,7 @@ def describe(scale: tuple[float, float], key_needed: bool) -> dict[str, Any]:
     return {
         "openapi": "3.1.0",
         "info": {"title": "albatross", "version": VERSION, "description": _DESCRIPTION},
+        **({"servers": [{"url": prefix}]} if prefix else {}),
         "paths": {route.path: {route.method.lower(): _operation(route, references, key_needed)} for route in ROUTES},
         "components": {"schemas": components, "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
     }

@@ -36,8 +36,8 @@ class File(NamedTuple):
     headers: bytes
 
 
-def page_files(serves: str = "recommender") -> dict[bytes, File]:
-    """Every path of the page, and what is served there."""
+def page_files(serves: str = "recommender", prefix: str = "") -> dict[bytes, File]:
+    """Every path of the page, and what is served there. `prefix`: of all paths, as a browser knows them."""
     found = dict(sorted(_read(files("albatross").joinpath("page"), "")))
     digest = hashlib.blake2b(digest_size=8)
     for name, content in found.items():
@@ -48,7 +48,7 @@ def page_files(serves: str = "recommender") -> dict[bytes, File]:
         for name, content in found.items()
         if name != START
     }
-    start = found[START].replace(BASE, base.encode()).replace(SERVES, serves.encode())
+    start = found[START].replace(BASE, f"{prefix}{base}".encode()).replace(SERVES, serves.encode())
     return {PAGE.encode(): File(KINDS["html"], start, GUARDS + FRESH), **served}
 
 

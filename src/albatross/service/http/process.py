@@ -7,10 +7,10 @@ import signal
 import socket
 import ssl
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import structlog
 
@@ -23,6 +23,7 @@ from albatross.service.http.bridge import Asked, Bridge
 from albatross.service.http.keys import Keys
 from albatross.service.http.logs import everything_logged, unforeseen
 from albatross.service.http.names import LOOPBACK, is_loopback
+from albatross.service.http.wire.connection import Application as Spoken
 from albatross.service.http.wire.connection import Connection
 from albatross.service.http.wire.crowd import MOST_CONNECTIONS, SPARE_DESCRIPTORS, Crowd
 from albatross.service.http.wire.tls import accept, context_of
@@ -114,6 +115,16 @@ def serve(
     home = home_of(where) if isinstance(where, str | Path) else where
     keys = Keys(home.keyring)
     address.check(keys)
+    run(keys, address, listening, lambda tls, opened: _serve(home, options, address, keys, tls, opened, opening))
+
+
+def run(
+    keys: Keys,
+    address: Address,
+    listening: socket.socket | None,
+    serving: Callable[[ssl.SSLContext | None, socket.socket], Coroutine[Any, Any, None]],
+) -> None:
+    """Run what serves in an event loop of its own, until it ends."""
     tls = address.tls
     sys.setswitchinterval(SWITCH_SECONDS)
     with (
@@ -122,7 +133,7 @@ def serve(
         everything_logged(runner.get_loop()),
     ):
         try:
-            runner.run(_serve(home, options, address, keys, tls, opened, opening))
+            runner.run(serving(tls, opened))
         except (InvalidInput, OSError):
             raise
         except Exception as error:
@@ -152,24 +163,14 @@ async def _serve(
 
     engine = opening(home, options, fail)
     try:
-        crowd = Crowd(_most_connections())
+        crowd = Crowd(most_connections())
         admission = Admission(engine, keys, options.queue, address.names, address.allow_origins, not is_loopback(address.host))
         scale = engine.genesis.scale
         application = Application(Bridge(engine, loop), admission, crowd, (scale[0], scale[1]))
-        _on_signals(loop, ending.set)
-        stop = await _welcome(application, crowd, tls, listening)
-        host, port = listening.getsockname()[:2]
-        scheme = "http" if tls is None else "https"
-        log.info("listening", url=f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}", folder=str(home), keys=keys.needed)
-        tasks = [loop.create_task(_tell_progress(engine, ending)), loop.create_task(crowd.watch())]
-        await ending.wait()
-        log.info("draining")
-        stop()
-        application.news.close()
-        await crowd.disperse(DRAIN_SECONDS)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        on_signals(loop, ending.set)
+        about = {"folder": str(home), "keys": keys.needed}
+        telling = [loop.create_task(tell_progress(engine, ending, log))]
+        await attend(application, crowd, tls, listening, ending, application.news.close, about, telling)
     finally:
         await asyncio.to_thread(engine.close)
     if failure:
@@ -179,7 +180,33 @@ async def _serve(
     log.info("stopped")
 
 
-async def _welcome(application: Application, crowd: Crowd, tls: ssl.SSLContext | None, listening: socket.socket) -> Callable[[], object]:
+async def attend(
+    application: Spoken,
+    crowd: Crowd,
+    tls: ssl.SSLContext | None,
+    listening: socket.socket,
+    ending: asyncio.Event,
+    hush: Callable[[], None],
+    about: Mapping[str, Any],
+    tasks: Sequence[asyncio.Task[None]],
+) -> None:
+    """Answer everybody who comes until it is time to end, then those who are being answered. `hush` ends streams."""
+    stop = await _welcome(application, crowd, tls, listening)
+    host, port = listening.getsockname()[:2]
+    scheme = "http" if tls is None else "https"
+    log.info("listening", url=f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}", **about)
+    tasks = [*tasks, asyncio.get_running_loop().create_task(crowd.watch())]
+    await ending.wait()
+    log.info("draining")
+    stop()
+    hush()
+    await crowd.disperse(DRAIN_SECONDS)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _welcome(application: Spoken, crowd: Crowd, tls: ssl.SSLContext | None, listening: socket.socket) -> Callable[[], object]:
     """Begin to accept connections; returns what ends that."""
     loop = asyncio.get_running_loop()
     if tls is None:
@@ -188,13 +215,15 @@ async def _welcome(application: Application, crowd: Crowd, tls: ssl.SSLContext |
     return loop.create_task(accept(listening, tls, application, crowd)).cancel
 
 
-async def _tell_progress(engine: Served, ending: asyncio.Event) -> None:
+async def tell_progress(engine: Served, ending: asyncio.Event, log: Any) -> None:
     """Say what goes on before the first question can be answered."""
     told = ""
     while not ending.is_set():
         readiness = engine.readiness
         if readiness.ready:
             log.info("ready", events=readiness.total)
+            return
+        if readiness.phase in ("failed", "closed"):
             return
         if readiness.phase == "replaying":
             log.info("replaying", done=readiness.done, total=readiness.total)
@@ -218,21 +247,21 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-def _most_connections() -> int:
-    """How many connections may be open at one time. Takes as many descriptors as the system gives."""
+def most_connections(spare: int = SPARE_DESCRIPTORS) -> int:
+    """How many connections may be open at one time, beside other descriptors. Takes as many as the system gives."""
     try:
         import resource
     except ImportError:  # there is no such limit on Windows
         return MOST_CONNECTIONS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MOST_CONNECTIONS + SPARE_DESCRIPTORS
+    wanted = MOST_CONNECTIONS + spare
     if soft != resource.RLIM_INFINITY and soft < wanted:
         soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return MOST_CONNECTIONS if soft == resource.RLIM_INFINITY else max(16, min(MOST_CONNECTIONS, soft - SPARE_DESCRIPTORS))
+    return MOST_CONNECTIONS if soft == resource.RLIM_INFINITY else max(16, min(MOST_CONNECTIONS, soft - spare))
 
 
-def _on_signals(loop: asyncio.AbstractEventLoop, end: Callable[[], None]) -> None:
+def on_signals(loop: asyncio.AbstractEventLoop, end: Callable[[], None]) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         try:
             loop.add_signal_handler(number, end)

@@ -9,7 +9,7 @@ from albatross.service.api.errors import Overloaded
 from albatross.service.http.metrics import Meter
 
 if TYPE_CHECKING:
-    from albatross.service.http.application import Served
+    from albatross.service.http.application import Application, Served
     from albatross.service.http.keys import Key
 
 HEADERS = frozenset({b"host", b"origin", b"authorization", b"content-length", b"expect"})
@@ -61,6 +61,7 @@ class Exchange:
         "meter",
         "method",
         "on_end",
+        "owner",
         "placed",
         "served",
         "shed",
@@ -96,6 +97,8 @@ class Exchange:
         """Whether it was refused because there was too much to do."""
         self.cors = b""
         """Header lines for the page of another origin that sent this."""
+        self.owner: Application | None = None
+        """Whose it is, where several services share the port."""
         self.served: Served | None = None
         self.meter: Meter | None = None
         self.on_end: Callable[[Exchange], None] | None = None

@@ -45,6 +45,9 @@ chaos: $(READY)  ## what the tests of the service do, in full: 2,000 kills, 500 
 	PYTHONPATH=tests:. $(BIN)/python -m faults.hostile 10000
 	PYTHONPATH=tests:. $(BIN)/python -m faults.damage 10000 100000
 
+cluster-demo: $(READY)  ## PostgreSQL, Ray, four shards and two fronts on this machine, a simulated public, and a shard killed on the way
+	$(BIN)/albatross cluster demo
+
 chaos-cluster: $(READY)  ## a thousand faults in a cluster of four shards: kill -9, PostgreSQL restarted, owners paused; hours
 	PYTHONPATH=tests:tests/service:. $(BIN)/python -m faults.cluster 1000
 

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from cyclopts import App, Parameter
 
 from albatross.cli.arguments import parse_policy
+from albatross.cli.service.cluster_demo import demo
 from albatross.cli.service.folder import meet
 from albatross.cli.service.restore import restore
 from albatross.cli.service.verify import verify_home
@@ -20,8 +21,10 @@ from albatross.service.settings.kinds import parse_scale
 from albatross.service.storage.postgres.sharing import check_copied
 
 cluster = App(
-    name="cluster", help="A service of several processes: init, start, status, restart, stop, verify, move.", help_format="plaintext"
+    name="cluster", help="A service of several processes: init, start, status, restart, stop, verify, move, demo.", help_format="plaintext"
 )
+
+cluster.command(demo)
 
 
 @cluster.command

@@ -1,0 +1,181 @@
+"""`albatross cluster demo`: four shards, two fronts and a simulated public on this machine; a shard is killed on the way."""
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from cyclopts import Parameter
+
+from albatross import environments
+from albatross.core.environment import Environment
+from albatross.core.errors import InvalidInput
+from albatross.environments.further import Stars
+from albatross.environments.world import expected_reward, offered, reaction
+from albatross.service.client import Client
+from albatross.service.cluster import running
+from albatross.service.cluster.front import free_port
+from albatross.service.engine.learned.options import Options
+from albatross.service.tools.private_postgres import PrivatePostgres
+
+SHARDS, FRONTS, VISITORS = 4, 2, 8
+OFFERED = 20
+"""Items that a visitor may be shown."""
+LINES = 20
+PATIENCE = 120.0
+"""How long a visitor waits while shards are started."""
+
+
+class Crowd:
+    """Visitors of a simulated world, each in a thread: they are shown an item, rate it, and come back as somebody else."""
+
+    def __init__(self, url: str, world: Environment) -> None:
+        self._url, self._environment, self._world = url, world, world.world(0)
+        self._lock = threading.Lock()
+        self._ratings: list[float] = []
+        self.ratings = 0
+        self.by_chance = float(np.mean([self._rate(random.Random(number))[2] for number in range(2_000)]))
+        """The mean rating of items that nobody chose."""
+        self.ended = threading.Event()
+        self.failure: Exception | None = None
+        self._threads = [threading.Thread(target=self._visit, args=(number,), daemon=True) for number in range(VISITORS)]
+        for thread in self._threads:
+            thread.start()
+
+    def _offer(self, chance: random.Random) -> tuple[int, list[int]]:
+        user = chance.randrange(self._environment.n_users)
+        count = offered(self._world, user).size or self._environment.n_items
+        return user, chance.sample(range(count), min(OFFERED, count))
+
+    def _rate(self, chance: random.Random) -> tuple[int, int, float]:
+        user, positions = self._offer(chance)
+        return user, positions[0], self._answer(user, positions[0], chance)
+
+    def _answer(self, user: int, position: int, chance: random.Random) -> float:
+        item = self._item(user, position)
+        return float(reaction(self._world, expected_reward(self._world, user, position, item), chance.random()))
+
+    def _item(self, user: int, position: int) -> int:
+        items = offered(self._world, user)
+        return int(items[position]) if items.size else position
+
+    def _visit(self, number: int) -> None:
+        chance = random.Random(10_000 + number)
+        with contextlib.closing(Client(self._url, patience=PATIENCE)) as client:
+            try:
+                while not self.ended.is_set():
+                    user, positions = self._offer(chance)
+                    named = {f"item {self._item(user, position)}": position for position in positions}
+                    decision = client.recommend(f"user {user}", candidates=list(named))
+                    rating = self._answer(user, named[decision.item], chance)
+                    client.rate(decision, rating)
+                    with self._lock:
+                        self._ratings.append(rating)
+                        self.ratings += 1
+            except Exception as error:
+                self.failure = error
+
+    def heard(self) -> list[float]:
+        """The ratings that were acknowledged since this was asked last."""
+        with self._lock:
+            ratings, self._ratings = self._ratings, []
+        return ratings
+
+    def close(self) -> None:
+        self.ended.set()
+        for thread in self._threads:
+            thread.join()
+
+
+def demo(*, seconds: float = 60.0, stay: Annotated[bool, Parameter(negative=())] = False) -> None:
+    """Start a cluster on this machine, with a PostgreSQL and a Ray of its own, play a simulated public, and kill a shard on the way.
+
+    Parameters
+    ----------
+    seconds
+        How long the public plays.
+    stay
+        Stay up afterwards, for a look at the page, until the interrupt key.
+    """
+    try:
+        world = environments.from_text("movielens-100k", {})
+    except InvalidInput:
+        world = Stars()
+    with tempfile.TemporaryDirectory() as scratch, PrivatePostgres() as server:
+        address = server.create_database("demo")
+        running.make(address, SHARDS, Options(scale=(1, 5)))
+        print(f"PostgreSQL runs at {address}; {SHARDS} shards and {FRONTS} fronts are being started by Ray.", flush=True)
+        with _cluster(address, Path(scratch)) as url:
+            crowd = Crowd(url, world)
+            print(f"The page: {url}\n{VISITORS} visitors of {world.name} are shown one of {OFFERED} items, and rate it.", flush=True)
+            try:
+                _watch(address, crowd, seconds)
+            finally:
+                crowd.close()
+            with contextlib.closing(Client(url, patience=PATIENCE)) as client:
+                version = client.version()
+            print(
+                f"\nRatings acknowledged: {crowd.ratings:,}. Ratings in the logs: {version.ratings:,}. Exchanges: {version.item_version:,}."
+            )
+            if version.ratings != crowd.ratings:
+                raise InvalidInput(f"{crowd.ratings} ratings were acknowledged, and {version.ratings} are in the logs")
+            if stay:
+                print(f"The page stays until the interrupt key: {url}", flush=True)
+                with contextlib.suppress(KeyboardInterrupt):
+                    threading.Event().wait()
+
+
+@contextlib.contextmanager
+def _cluster(address: str, snapshots: Path) -> Iterator[str]:
+    """`albatross cluster start`; gives the address of its fronts."""
+    held, port = free_port("127.0.0.1")
+    words = ["cluster", "start", address, "--fronts", str(FRONTS), "--port", str(port), "--snapshots", str(snapshots)]
+    program = "import sys, albatross.cli; sys.exit(albatross.cli.main())"
+    with held, (snapshots / "log").open("wb") as log:
+        process = subprocess.Popen([sys.executable, "-c", program, *words], stdout=log, stderr=log, start_new_session=True)
+        try:
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait()
+
+
+def _watch(address: str, crowd: Crowd, seconds: float) -> None:
+    """Say how it goes, and kill a shard after a third of the time."""
+    began: float | None = None
+    killed = False
+    print(f"\n{'seconds':>8}{'ratings':>10}{'per second':>12}{'mean rating':>13}{'exchanges':>11}  shards that serve")
+    last = time.monotonic()
+    while (began is None or time.monotonic() - began < seconds) and crowd.failure is None:
+        crowd.ended.wait(seconds / LINES)
+        ratings, now = crowd.heard(), time.monotonic()
+        if began is None:
+            if not ratings:
+                continue  # nobody was answered yet
+            began = now
+        known = running.status(address)
+        serving = sum(shard["state"] == "serving" for shard in known["shards"])
+        mean = f"{np.mean(ratings):.2f}" if ratings else "-"
+        rate = len(ratings) / (now - last)
+        print(
+            f"{now - began:8.0f}{crowd.ratings:10,}{rate:12,.0f}{mean:>13}{known['item_version']:11,}  {serving} of {SHARDS}",
+            flush=True,
+        )
+        last = now
+        victim = next((shard for shard in known["shards"] if shard["pid"] is not None), None)
+        if not killed and victim is not None and now - began > seconds / 3:
+            killed = True
+            os.kill(victim["pid"], signal.SIGKILL)
+            print(f"          shard {victim['shard']} is killed: process {victim['pid']}", flush=True)
+    if crowd.failure is not None:
+        raise crowd.failure
+    print(f"\nAn item that nobody chose has a mean rating of {crowd.by_chance:.2f}.")

@@ -6,7 +6,7 @@ from msgspec import field
 
 from albatross.service.api.answers import Answer, Explanation, Series, ShownItem, UserView
 
-Kind = Literal["genesis", "item", "retire", "decision", "feedback", "forget", "rewards", "description", "erased"]
+Kind = Literal["genesis", "item", "retire", "decision", "feedback", "forget", "rewards", "description", "join", "erased"]
 
 
 class Access(Answer, frozen=True):
@@ -116,6 +116,8 @@ class LoggedEvent(Answer, frozen=True, omit_defaults=True):
     """Of an event with a name: which."""
     replaces: int | None = None
     """Which rating it takes the place of."""
+    visitor: str | None = None
+    """Who turned out to be the user."""
 
 
 class EventList(Answer, frozen=True):

@@ -229,7 +229,15 @@ class Adopt(Struct, frozen=True, array_like=True, tag="adopt"):
     kernel: str
 
 
-Event = Genesis | Item | Retire | Decided | Rated | Forget | Adopt | Reacted | Rewards | Described
+class Joined(Struct, frozen=True, array_like=True, tag="join"):
+    """A visitor turned out to be a user: what they said, and what is said in their name from now on, is the user's."""
+
+    at: float
+    visitor: str
+    user: str
+
+
+Event = Genesis | Item | Retire | Decided | Rated | Forget | Adopt | Reacted | Rewards | Described | Joined
 
 encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder(Event).decode
@@ -314,6 +322,7 @@ class QuestionContent(Struct, frozen=True):
     """What two askings with the same request_id must have in common."""
 
     user: str
+    """Empty where an id was asked for: a visitor."""
     n: int
     candidates: list[str] | None
     exclude: list[str]

@@ -9,7 +9,20 @@ import msgspec
 
 from albatross.core.errors import InvalidInput
 from albatross.core.files import whole_file
-from albatross.service.storage.events import Adopt, Decided, Described, Event, Forget, Genesis, Item, Rated, Reacted, Retire, Rewards
+from albatross.service.storage.events import (
+    Adopt,
+    Decided,
+    Described,
+    Event,
+    Forget,
+    Genesis,
+    Item,
+    Joined,
+    Rated,
+    Reacted,
+    Retire,
+    Rewards,
+)
 from albatross.service.storage.reading import Progress, nothing, read_events
 from albatross.service.storage.store import ReadableLog
 
@@ -22,6 +35,7 @@ KINDS = {
     Reacted: "feedback",
     Rewards: "rewards",
     Described: "description",
+    Joined: "join",
     Forget: "forget",
     Adopt: "adopt",
 }
@@ -72,6 +86,7 @@ COLUMNS = {
     "kind": "VARCHAR",
     "at": "DOUBLE",
     "user": "VARCHAR",
+    "visitor": "VARCHAR",
     "item": "VARCHAR",
     "rating": "DOUBLE",
     "event_id": "VARCHAR",

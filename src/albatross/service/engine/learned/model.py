@@ -20,11 +20,12 @@ from albatross.kernels.operations import Items
 from albatross.service.api.errors import NoMemory, UnknownItem
 from albatross.service.engine.learned.descriptions import Descriptions
 from albatross.service.engine.learned.filtering import Filters
-from albatross.service.engine.learned.ledger import Ledger, entered, exchanged, grown, no_ledger
+from albatross.service.engine.learned.ledger import Ledger, entered, exchanged, grown, joined, no_ledger, rated_since
 from albatross.service.engine.learned.options import policy_of
 from albatross.service.engine.learned.reacting import check_replaces
 from albatross.service.engine.learned.series import SeriesKeeper
-from albatross.service.storage.events import Decided, Described, Event, Genesis, Item, Rated, Reacted, Retire, Rewards
+from albatross.service.engine.learned.visitors import Visitors, check_joins
+from albatross.service.storage.events import Decided, Described, Event, Genesis, Item, Joined, Rated, Reacted, Retire, Rewards
 
 ROOM = 64
 """Users and items there is room for at first. A full model doubles: when it grows is settled by the log alone."""
@@ -81,6 +82,9 @@ class Model:
         self.rewards: Mapping[str, float] = {}
         """What events with names are worth."""
         self._set_rewards(genesis.events)
+        self.visitors = Visitors()
+        self._emptied = 0
+        """Rows of visitors whose ratings are now in the rows of users."""
         self.retired: set[int] = set()
         self.pending: dict[str, Pending] = {}
         self.seq = 0
@@ -147,6 +151,35 @@ class Model:
             self._fold_reaction(seq, event)
         elif isinstance(event, Rewards):
             self._set_rewards(event.events)
+        elif isinstance(event, Joined):
+            self._fold_join(event.visitor, event.user)
+
+    def _fold_join(self, visitor: str, user: str) -> None:
+        """All that is known of the visitor is known of the user. A user who has rated nothing takes the visitor's row."""
+        check_joins(self.genesis.policy, self.agent.state)
+        self.learn()
+        self.visitors.join(visitor, user)
+        row, own = self.users.numbers.get(visitor), self.users.numbers.get(user)
+        if row is not None and own is None:
+            self.users.rename(visitor, user)
+        elif row is not None and own is not None:
+            self.agent.join(own, row)
+            joined(self.ledger, own, row)
+            self._emptied += 1
+        self._join_pending(visitor, user)
+
+    def _join_pending(self, visitor: str, user: str) -> None:
+        """What both wait for, but for what the one was shown and the other has rated since."""
+        waiting = [*self.pending.pop(visitor, {}).items(), *self.pending.pop(user, {}).items()]
+        row = self.users.numbers.get(user)
+        oldest = min((seq for _, seq in waiting), default=self.seq)
+        rated = {} if row is None else rated_since(self.ledger, row, oldest)
+        both: Pending = {}
+        for item, seq in sorted(waiting, key=lambda entry: entry[1]):
+            if rated.get(item, 0) < seq:
+                both = still_pending(both, [item], seq)
+        if both:
+            self.pending[user] = both
 
     def _fold_reaction(self, seq: int, event: Reacted) -> None:
         """An event with a name: a rating like any other, or one in the place of another."""
@@ -234,6 +267,11 @@ class Model:
             raise NoMemory(str(error)) from error
         self._checked, self.affordable = wanted, ratings - self.ratings
 
+    @property
+    def n_users(self) -> int:
+        """Users who have rated something, or were known from the beginning."""
+        return len(self.users) - self._emptied
+
     def row_of(self, user: str) -> int:
         """The row of a user; of a stranger, the row they would get."""
         return self.users.numbers.get(user, len(self.users.names))
@@ -274,6 +312,7 @@ class Model:
             "rewards": self.rewards,
             "described": self.described.saved(),
             "given_up": self.given_up,
+            "visitors": self.visitors.users,
         }
 
     def restore(self, saved: dict[str, Any], ledger: Ledger, sums: NDArray[np.float64]) -> None:
@@ -283,6 +322,8 @@ class Model:
         self._set_rewards(saved["rewards"])
         self.described.restore(saved["described"])
         self.given_up = saved["given_up"]
+        self.visitors = Visitors(saved["visitors"])
+        self._emptied = sum(visitor in self.users for visitor in self.visitors.users)
         self.pending = {user: dict(waiting) for user, waiting in saved["pending"].items()}
         self.seq, self.ratings, self.decisions = saved["seq"], saved["ratings"], saved["decisions"]
         self.series.width, self.series.count = saved["series"]["width"], saved["series"]["count"]

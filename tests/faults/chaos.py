@@ -1,8 +1,8 @@
 """Kill a server while many write to it, again and again, and count what became of its promises: `make chaos`.
 
-The checker is that of a Jepsen set test. Acknowledged: ratings and decisions answered with 200. Lost: acknowledged, and not in the log.
-Unexpected: in the log, and never sent. Duplicated: in the log more than once. And the state of the survivor must be, bit for bit, what a
-clean replay of the log gives.
+The checker is that of a Jepsen set test. Acknowledged: ratings, decisions and joins answered with 200. Lost: acknowledged, and not in
+the log. Unexpected: in the log, and never sent. Duplicated: in the log more than once. And the state of the survivor must be, bit for bit,
+what a clean replay of the log gives.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from albatross.service.engine.recovering.recovery import recover
-from albatross.service.storage.events import Decided, Rated, Reacted
+from albatross.service.storage.events import Decided, Joined, Rated, Reacted
 from albatross.service.storage.home import Home, home_of
 from albatross.service.storage.postgres.home import PostgresHome
 from albatross.service.storage.reading import read_events, read_genesis
@@ -42,6 +42,7 @@ class Story:
     decisions: set[str] = field(default_factory=set)
     lost_decisions: set[str] = field(default_factory=set)
     asked: set[str] = field(default_factory=set)
+    joined: dict[str, str] = field(default_factory=dict)
     surprises: Counter[int] = field(default_factory=Counter)
 
 
@@ -120,7 +121,11 @@ class Client:
             user, item = f"u{self.random.randrange(50)}", f"i{self.random.randrange(200)}"
             rating = {"event_id": name, "rating": self.random.randint(1, 5)}
             if self.random.random() < 0.25:
-                decision = await self._decide(f"r{name}", user)
+                visiting = self.random.random() < 0.2
+                decided = await self._decide(f"r{name}", None if visiting else user)
+                decision = None if decided is None else str(decided["decision_id"])
+                if decided is not None and visiting and self.random.random() < 0.5:
+                    await self._send("/v1/users/join", {"visitor": decided["user"], "user": user})
                 if decision is not None and self.random.random() < 0.5:
                     await self._send("/v1/feedback", {**rating, "decision_id": decision})
                 elif decision is not None:  # the second takes the place of the first
@@ -130,12 +135,10 @@ class Client:
                 await self._send("/v1/feedback", {**rating, "user": user, "item": item})
         self._hang_up()
 
-    async def _decide(self, name: str, user: str) -> str | None:
+    async def _decide(self, name: str, user: str | None) -> dict[str, object] | None:
         self.story.asked.add(name)
-        answer = await self._send(
-            "/v1/recommend", {"user": user, "request_id": name, "candidates": [f"i{k}" for k in range(self.number + 1)]}
-        )
-        return None if answer is None else str(answer["decision_id"])
+        question: dict[str, object] = {"user": user, "request_id": name, "candidates": [f"i{k}" for k in range(self.number + 1)]}
+        return await self._send("/v1/recommend", question)
 
     async def _send(self, path: str, question: dict[str, object]) -> dict[str, object] | None:
         """Until there is an answer, or patience ends."""
@@ -155,7 +158,7 @@ class Client:
             if status == 200:
                 return self._acknowledged(path, question, json.loads(content))
             if status == 404:
-                self.story.lost_decisions.add(str(question["decision_id"]))
+                self.story.lost_decisions.add(str(question.get("decision_id", question.get("visitor"))))
                 return None
             if status not in (409, 429, 503):  # in flight, busy, or not yet replayed: ask again
                 self.story.surprises[status] += 1
@@ -169,6 +172,8 @@ class Client:
     def _acknowledged(self, path: str, question: dict[str, object], answer: dict[str, object]) -> dict[str, object]:
         if path == "/v1/feedback":
             self.story.acknowledged[str(question["event_id"])] = int(str(answer["seq"]))
+        elif path == "/v1/users/join":
+            self.story.joined[str(question["visitor"])] = str(question["user"])
         else:
             self.story.decisions.add(str(question["request_id"]))
         self.answered.set()
@@ -214,9 +219,11 @@ def judge(home: Home, story: Story, kills: int, live_state: str, exit_code: int,
     delivered = Counter(ratings.values())
     lost = sum(ratings.get(seq) != name for name, seq in story.acknowledged.items())
     lost += len(story.decisions - set(decisions)) + len(story.lost_decisions)
+    joined = Counter((event.visitor, event.user) for _, event in events if isinstance(event, Joined))
+    lost += len(set(story.joined.items()) - set(joined))
     unexpected = len(set(delivered) - story.sent) + len(set(decisions) - story.asked)
-    duplicated = sum(count - 1 for count in (*delivered.values(), *decisions.values()))
-    acknowledged = len(story.acknowledged) + len(story.decisions)
+    duplicated = sum(count - 1 for count in (*delivered.values(), *decisions.values(), *joined.values()))
+    acknowledged = len(story.acknowledged) + len(story.decisions) + len(story.joined)
     return Verdict(
         kills, acknowledged, lost, unexpected, duplicated, dict(story.surprises), live_state, replayed.state_id, exit_code, seconds
     )

@@ -25,9 +25,11 @@ POSTS = (
     "/v1/items/restore",
     "/v1/users/get",
     "/v1/users/forget",
+    "/v1/users/join",
 )
 FIELDS = (
     "user",
+    "visitor",
     "item",
     "event_id",
     "decision_id",

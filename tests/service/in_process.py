@@ -55,7 +55,7 @@ class Obedient:
 
 def answer_to(request: Request[Any]) -> Answer:
     if isinstance(request, Recommend):
-        return Decision("1-a", request.user, "alb", 1, [ShownItem("tea", 1, 1.0, 1.0, 0.0, 1.0)], 0)
+        return Decision("1-a", request.user or "visitor-1-a", "alb", 1, [ShownItem("tea", 1, 1.0, 1.0, 0.0, 1.0)], 0)
     if isinstance(request, Feedback):
         return Accepted(1, True, False, 1)
     if isinstance(request, FeedbackBatch):

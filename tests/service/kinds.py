@@ -74,6 +74,26 @@ def retention(folder: Path) -> dict[str, Any]:
         return facts(shop, answered.decision_id)
 
 
+def visitors(folder: Path) -> dict[str, Any]:
+    """Visitors who are shown something and say something, and who turn out to be users: new ones, known ones, and another visitor."""
+    with Recommender(folder, events={"click": 1, "purchase": 5}, policy=ALB(rank=2), floor=0.3) as shop:
+        catalogue = [f"i{number}" for number in range(4)]
+        decisions = [shop.recommend(None, 2, candidates=catalogue) for _ in range(5)]
+        for decision in decisions[:4]:
+            shop.report(decision, "click", decision.item)
+        shop.rate_item("u1", "i0", 2.5)
+        names = [decision.user for decision in decisions]
+        shop.join(names[0], "u1")
+        shop.join(names[1], "ü €")
+        shop.join(names[4], names[2])
+        shop.join(names[2], "u1")
+        shop.report(decisions[4], "click", decisions[4].item)
+        shop.report(decisions[0], "purchase", decisions[0].item)
+        asked = shop.recommend(names[0], 2)
+        shop.report(asked, "purchase", asked.item, user="u1")
+        return facts(shop, decisions[0].decision_id)
+
+
 def facts(shop: Recommender, decision: str) -> dict[str, Any]:
     """What a log must come to, whoever reads it."""
     version, view = shop.version(), shop.ask(ViewDecision(decision)).items[0]
@@ -89,7 +109,13 @@ def facts(shop: Recommender, decision: str) -> dict[str, Any]:
     }
 
 
-LIVES: dict[str, Callable[[Path], dict[str, Any]]] = {"events": events, "items": items, "retention": retention, "silence": silence}
+LIVES: dict[str, Callable[[Path], dict[str, Any]]] = {
+    "events": events,
+    "items": items,
+    "retention": retention,
+    "silence": silence,
+    "visitors": visitors,
+}
 
 if __name__ == "__main__":
     name, target = sys.argv[1], Path(sys.argv[2])

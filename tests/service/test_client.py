@@ -33,6 +33,8 @@ def script(shop: Any) -> list[Any]:
     shop.upsert_item("cup", attributes={"kind": "gifts", "price": 9}, available_until=4e9, in_stock=True)
     ruled = shop.recommend("eve", 2, where={"attribute": "price", "from": 1}, quotas={"kind": 1}, fresh=Fresh(0.5), by="popular")
     ruled_items = [(shown.item, shown.propensity) for shown in ruled.items], shop.similar_items("tea")
+    visit = shop.recommend(None, candidates=["tea"])
+    joined = shop.report(visit, "click", event_id="e-7").applied, shop.join(visit.user, "eve").user, shop.join(visit.user, "eve").joined
     retired = shop.retire_item("water"), shop.restore_item("water")
     view, series, forgotten = shop.user("ann", n=3), shop.series(), shop.forget_user("bob")
     return [
@@ -44,6 +46,7 @@ def script(shop: Any) -> list[Any]:
         reported,
         replaced,
         ruled_items,
+        joined,
         retired,
         view,
         series,

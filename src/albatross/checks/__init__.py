@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from albatross.checks import beliefs, contract, learning, plain, replacing, shards
+from albatross.checks import beliefs, contract, joining, learning, plain, replacing, shards
 from albatross.core.errors import InvalidInput
 from albatross.core.plain import Plain, Player
 from albatross.core.policy import Policy
@@ -15,7 +15,7 @@ from albatross.policies import resolve
 
 CHECKS: dict[str, Callable[[Policy], None]] = {
     name: check
-    for module in (contract, learning, beliefs, replacing, shards)
+    for module in (contract, learning, beliefs, replacing, joining, shards)
     for name, check in vars(module).items()
     if callable(check) and check.__module__ == module.__name__ and not name.startswith("_") and not isinstance(check, type)
 }

@@ -1,22 +1,14 @@
 """What holds for a policy that can replace a rating by another. A policy that cannot passes."""
 
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from albatross.checks.worlds import STEPS, beginner
+from albatross.checks.worlds import EXACT, STEPS, beginner, statistics_of
 from albatross.core.agent import Agent
 from albatross.core.policy import Policy
-from albatross.core.state import flatten
 from albatross.core.streams import stream
-from albatross.kernels.counting import Tally
 from albatross.kernels.operations import offers, replace
-from albatross.kernels.pairs import Pairs
 
-EXACT = 1e-9
-"""How far a sum may be off for the rounding of the order of its terms, beside its size."""
 REPLACED = (0, 7, STEPS - 1)
 """Ratings that are replaced: the first, one of those between, the last."""
 
@@ -28,20 +20,6 @@ def _life(policy: Policy, rewards: NDArray[np.float64]) -> tuple[Agent, NDArray[
     users[8], items[8] = users[7], items[7]
     agent.replay(users, items, rewards)
     return agent, users, items
-
-
-def _statistics(policy: Policy, state: Any) -> Iterator[tuple[str, NDArray[Any]]]:
-    """What is kept of the ratings themselves: pairs, tallies, and what the policy names."""
-    for name, part in zip(state._fields, state, strict=True):
-        if isinstance(part, Pairs | Tally):
-            yield from flatten(part, f"{name}.")
-        elif isinstance(part, tuple):
-            yield from _statistics(policy, part)
-    for name in policy.statistics:
-        array, _, field = name.partition(".")
-        found = getattr(state, array)
-        for each in [field] if field else found.dtype.names or [None]:
-            yield f"{array}.{each}" if each else array, found[each] if each else found
 
 
 def replaces_as_if_only_the_last_had_come(policy: Policy) -> None:
@@ -56,7 +34,7 @@ def replaces_as_if_only_the_last_had_come(policy: Policy) -> None:
         agent.replace(int(users[step]), int(items[step]), float(first[step]), float(last[step]))
     expected, _, _ = _life(policy, last)
     compared = 0
-    for (name, found), (_, wanted) in zip(_statistics(policy, agent.state), _statistics(policy, expected.state), strict=True):
+    for (name, found), (_, wanted) in zip(statistics_of(policy, agent.state), statistics_of(policy, expected.state), strict=True):
         compared += 1
         assert np.allclose(found, wanted, rtol=EXACT, atol=EXACT), f"{name} is not what it would be if only the last rating had come"
     assert compared, "nothing is known to be kept of the ratings: the class declares `statistics`, names of counts and sums in its state"

@@ -1,16 +1,22 @@
 """Small worlds with an obvious answer, and agents for them."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from albatross.core.agent import Agent
 from albatross.core.environment import GAUSSIAN, OtherRatings, World
 from albatross.core.parameters import Recipe, parameter
 from albatross.core.policy import Policy
+from albatross.core.state import flatten
 from albatross.core.streams import stream
 from albatross.environments.telling import told
 from albatross.environments.world import new_world, ratings_by
+from albatross.kernels.counting import Tally
+from albatross.kernels.pairs import Pairs
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,8 @@ class Favourite(Recipe):
 
 WORLD = Checkerboard()
 STEPS = 60
+EXACT = 1e-9
+"""How far a sum may be off for the rounding of the order of its terms, beside its size."""
 
 
 def beginner(policy: Policy, n_users: int = WORLD.n_users, n_items: int = WORLD.n_items) -> Agent:
@@ -77,3 +85,30 @@ def experienced(policy: Policy) -> Agent:
         choice = agent.select(user, candidates)
         agent.update(user, choice.item, float(random.integers(1, 6)))
     return agent
+
+
+def statistics_of(policy: Policy, state: Any) -> Iterator[tuple[str, NDArray[Any]]]:
+    """What is kept of the ratings themselves: pairs, tallies, and what the policy names. Pairs by user and item, whatever their order."""
+    for name, part in zip(state._fields, state, strict=True):
+        if isinstance(part, Pairs):
+            yield from ((f"{name}.{column}", values) for column, values in _by_user_and_item(dict(flatten(part))))
+        elif isinstance(part, Tally):
+            yield from flatten(part, f"{name}.")
+        elif isinstance(part, tuple):
+            yield from statistics_of(policy, part)
+    for name in policy.statistics:
+        array, _, field = name.partition(".")
+        found = getattr(state, array)
+        for each in [field] if field else found.dtype.names or [None]:
+            yield f"{array}.{each}" if each else array, found[each] if each else found
+
+
+def _by_user_and_item(pairs: dict[str, NDArray[Any]]) -> Iterator[tuple[str, NDArray[Any]]]:
+    """The columns of a table of pairs that stands user by user."""
+    rated = np.flatnonzero(pairs["first"] >= 0)
+    lengths = np.diff(np.append(pairs["first"][rated], pairs["items"].size))
+    users = np.repeat(rated, lengths)
+    order = np.lexsort((pairs["items"], users))
+    yield "users", users[order]
+    for column in ("items", "plays", "totals"):
+        yield column, pairs[column][order]

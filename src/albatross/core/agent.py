@@ -18,11 +18,11 @@ from albatross.core.errors import InvalidInput, check_whole
 from albatross.core.files import whole_file
 from albatross.core.memory import check_sizes
 from albatross.core.policy import Policy
-from albatross.core.state import copied, copied_into, flatten, identity, reserve, restored
+from albatross.core.state import copied, copied_into, flatten, identity, places_left_by_joining, reserve, restored, tables_of, tidied
 from albatross.core.streams import stream
 from albatross.kernels.compiling import program
 from albatross.kernels.keeping import Kept, parts_of
-from albatross.kernels.operations import ALL_ITEMS, Items, Slate, offers, replace, select, update
+from albatross.kernels.operations import ALL_ITEMS, Items, Slate, join, offers, replace, select, update
 
 
 class Choice(NamedTuple):
@@ -70,11 +70,18 @@ def exchange(mind: Any, drawing: Any, user: int, item: int, before: float, after
     replace(state, settings, scratch, user, item, before, after, parts_of(drawing).random)
 
 
+def unite(mind: Any, drawing: Any, user: int, other: int, room: NDArray[np.int32]) -> None:
+    state, settings, scratch, _ = parts_of(mind)
+    join(state, settings, scratch, user, other, room, parts_of(drawing).random)
+
+
 MOST_LISTED = 128
 """So many best candidates are asked for by themselves; of more, the whole slate is."""
 
 MOST_STREAMS = 4
 """Random streams that an agent is ready for at once."""
+MOST_UNUSABLE = 256
+"""Places of a table of pairs that joins may leave to nobody before the table is written anew; of a large table, as many as a quarter."""
 
 
 class Agent:
@@ -101,6 +108,8 @@ class Agent:
         self.learning = stream(seed, "learning")
         self.settings = policy.settings()
         self._truth = truth
+        self._unusable = 0
+        """Places among the pairs that nobody can use, at most."""
         self._mind: Kept | None = None
         self._drawing: dict[np.random.Generator, Kept] = {}
         self.state: Any = self.blank_state(n_users, n_items)
@@ -180,6 +189,30 @@ class Agent:
             raise InvalidInput(f"the ratings are {before!r} and {after!r}; accepted: finite numbers")
         self.run(exchange, self.learning, user, item, float(before), float(after))
 
+    def join(self, user: int, other: int) -> None:
+        """Let all that `other` has rated be rated by `user`: they were one all along. `other` is then as somebody who has rated nothing.
+
+        Counts and sums of ratings are then as if all had come from the one; what was decided and fitted before stays.
+
+        >>> from albatross.policies.user_ucb import UserUCB
+        >>> agent = Agent(UserUCB(), n_users=2, n_items=1)
+        >>> agent.replay([0, 1], [0, 0], [1.0, 4.0])
+        >>> agent.join(user=0, other=1)
+        >>> agent.select(user=0).mean
+        2.5
+        """
+        if not offers(self.state, join):
+            raise InvalidInput(
+                f"policy {self.policy.policy_name()!r} cannot let two users be one; accepted: one with the operation `join`, such as alb"
+            )
+        user, other = self._within("user", user, self.n_users), self._within("other", other, self.n_users)
+        if user == other:
+            raise InvalidInput(f"user and other are both {user}; accepted: two users")
+        self._unusable += places_left_by_joining(self.state, user, other)
+        self.run(unite, self.learning, user, other, np.empty((2, self.n_items), np.int32))
+        if self._unusable > max([MOST_UNUSABLE, *(int(pairs.used[0]) // 4 for pairs in tables_of(self.state))]):
+            self.state, self._unusable = tidied(self.state), 0
+
     def grow(self, n_users: int, n_items: int) -> None:
         """Make room for new users and items; what is believed of the old ones stays, bit for bit."""
         check_whole("n_users", n_users, self.n_users)
@@ -249,7 +282,7 @@ class Agent:
 
     def learn(self, users: NDArray[np.int64], items: NDArray[np.int64], rewards: NDArray[np.float64]) -> None:
         """The same as `replay` for arrays that are known to be right; nothing is checked."""
-        self.state = reserve(self.state, rewards.size)
+        self.state = reserve(self.state, rewards.size + self._unusable)
         self.run(learn, self.learning, users, items, rewards)
 
     def _choice(self, position: int, offered: Items, propensity: float) -> Choice:

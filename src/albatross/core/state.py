@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from albatross.core.errors import InvalidInput
-from albatross.kernels.pairs import NOTHING, Pairs, places
+from albatross.kernels.pairs import KEPT, NOTHING, Pairs, places
 
 State = TypeVar("State", bound=tuple[Any, ...])
 
@@ -66,13 +66,36 @@ def copied(state: State) -> State:
 
 
 def reserve(state: State, n_more: int) -> State:
-    """The state with room for at least `n_more` further pairs. Grows by at least two fifths, so that copying stays cheap."""
+    """The state with room for at least `n_more` further pairs. Grows by at least two fifths, so that copying stays cheap.
+
+    A place that nobody can use any more counts as a pair to come.
+    """
 
     def widen(pairs: Pairs) -> Pairs:
         size, needed = pairs.items.size, places(int(pairs.used[0]) + n_more)
         return pairs if needed <= size else _with_room(pairs, max(needed, size + 2 * size // 5, SMALLEST_ROOM))
 
     return _over_pairs(state, widen)
+
+
+def tables_of(state: tuple[Any, ...]) -> Iterator[Pairs]:
+    """The tables of pairs in a state."""
+    for value in (state,) if isinstance(state, Pairs) else state:
+        if isinstance(value, Pairs):
+            yield value
+        elif isinstance(value, tuple):
+            yield from tables_of(value)
+
+
+def places_left_by_joining(state: tuple[Any, ...], user: int, other: int) -> int:
+    """How many places of a table of pairs nobody can use again once these two users are one, at most."""
+    lengths = ((_length(pairs, user), _length(pairs, other)) for pairs in tables_of(state))
+    return max((own // KEPT + min(own, theirs) for own, theirs in lengths), default=0)
+
+
+def tidied(state: State) -> State:
+    """The same without places that nobody can use."""
+    return _over_pairs(state, _in_order)
 
 
 def copied_into(larger: State, state: tuple[Any, ...]) -> State:
@@ -141,6 +164,13 @@ def _ranks(pairs: Pairs) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]
         going = entries != NOTHING
         if not going.all():
             users, entries = users[going], entries[going]
+
+
+def _length(pairs: Pairs, user: int) -> int:
+    count, entry = 0, int(pairs.first[user])
+    while entry != NOTHING:
+        count, entry = count + 1, int(pairs.following[entry])
+    return count
 
 
 def _over_pairs(state: State, change: Callable[[Pairs], Pairs]) -> State:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 
 class Vocabulary:
-    """Maps outside ids to 0, 1, 2, … in the order in which they were first seen, and back. Change it by `add` only.
+    """Maps outside ids to 0, 1, 2, … in the order in which they were first seen, and back. Change it by its methods only.
 
     >>> people = Vocabulary(["ann", "bob"])
     >>> people.number("bob"), people.add("eve"), people.add("bob"), people.name(2), len(people)
@@ -24,6 +24,11 @@ class Vocabulary:
         if number == len(self.names):
             self.names.append(name)
         return number
+
+    def rename(self, name: str, other: str) -> None:
+        """Give the number of a name to another one, which has none."""
+        number = self.numbers.pop(name)
+        self.names[number], self.numbers[other] = other, number
 
     def number(self, name: str) -> int:
         return self.numbers[name]

@@ -1,8 +1,8 @@
 """What a policy can be asked, declared once and implemented per type of state.
 
 `select` and `update` every policy has. The others are optional. `suppose`, `believe`, `width` and `attribute` say what a policy believes,
-and change nothing. `replace` takes a rating back and learns another in its place. `divide`, `report`, `merge` and `refit` are for policies
-whose users may live on several shards (`albatross.core.exchange`).
+and change nothing. `replace` takes a rating back and learns another in its place, `join` lets two users be one. `divide`, `report`, `merge`
+and `refit` are for policies whose users may live on several shards (`albatross.core.exchange`).
 A compiled loop that calls an operation serves every policy: Numba resolves the call by the type of the state.
 Interpreted, the same call looks the implementation up in the same table.
 """
@@ -80,6 +80,15 @@ def replace(
     What is kept of the ratings themselves (pairs, counts, sums) is then as if only `after` had come. What was fitted in between may stay.
     """
     _implementations[replace][type(state)](state, settings, scratch, user, item, before, after, random)
+
+
+def join(state: Any, settings: Any, scratch: Any, user: int, other: int, room: NDArray[np.int32], random: np.random.Generator) -> None:
+    """Let all that `other` rated be rated by `user`, in place; `other` is then somebody who has rated nothing. They are not the same.
+
+    What is kept of the ratings themselves (pairs, counts, sums) is then as if all had come from `user`. What was fitted before may stay,
+    but for the user's own part and the items that `other` rated. `room` is to work in: two rows with a place per item, of any content.
+    """
+    _implementations[join][type(state)](state, settings, scratch, user, other, room, random)
 
 
 def suppose(
@@ -179,5 +188,5 @@ def _declare(operation: Callable[..., Any]) -> None:
         return _implementations[operation].get(getattr(state, "instance_class", type(None)))
 
 
-for _operation in (select, update, replace, suppose, believe, width, attribute, divide, report, merge, refit):
+for _operation in (select, update, replace, join, suppose, believe, width, attribute, divide, report, merge, refit):
     _declare(_operation)

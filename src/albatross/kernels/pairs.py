@@ -111,3 +111,45 @@ def take_place(pairs: Pairs, last: int, length: int) -> int:
         pairs.following[place] = FREE
     pairs.used[1] += 1 + kept
     return int(used)
+
+
+@kernel
+def find_same(pairs: Pairs, user: int, other: int, same: NDArray[np.int32]) -> None:
+    """Per item that `other` has rated: the user's entry of it, or `NOTHING`. `same` has a place per item."""
+    entry = pairs.first[other]
+    while entry != NOTHING:
+        same[pairs.items[entry]] = NOTHING
+        entry = pairs.following[entry]
+    entry = pairs.first[user]
+    while entry != NOTHING:
+        same[pairs.items[entry]] = entry
+        entry = pairs.following[entry]
+
+
+@kernel
+def join_pairs(pairs: Pairs, user: int, other: int, same: NDArray[np.int32]) -> None:
+    """Put the entries of `other` behind those of the user; what both have rated becomes one entry. `same` is room for `find_same`.
+
+    Places that then belong to nobody are not used again: `albatross.core.state.reserve` must be told of them.
+    """
+    find_same(pairs, user, other, same)
+    last, entry = NOTHING, pairs.first[user]
+    while entry != NOTHING:
+        last = entry
+        entry = pairs.following[entry]
+    entry = pairs.first[other]
+    pairs.first[other] = NOTHING
+    while entry != NOTHING:
+        following, own = pairs.following[entry], same[pairs.items[entry]]
+        if own != NOTHING:
+            pairs.plays[own] += pairs.plays[entry]
+            pairs.totals[own] += pairs.totals[entry]
+            pairs.used[0] -= 1
+        else:
+            if last == NOTHING:
+                pairs.first[user] = entry
+            else:
+                pairs.following[last] = entry
+            pairs.following[entry] = NOTHING
+            last = entry
+        entry = following

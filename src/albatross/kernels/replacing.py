@@ -59,11 +59,17 @@ def exchange_alternating(state: Any, settings: Any, scratch: Ellipsoid, user: in
     vector = state.user_factors[user]
     for a in range(vector.size):
         state.item_moments[item, a] += (after - before) * vector[a]
+    refit_again(state, settings, scratch, item)
+    scratch.current[0] = -1  # no rating was added, and yet the user is to be placed anew
+
+
+@kernel
+def refit_again(state: Any, settings: Any, scratch: Ellipsoid, item: int) -> None:
+    """Refit an item of Alternating Linear Bandits whose sums have changed, though no rating was added."""
     if not refit_item(state, settings, scratch, item) and state.updates[0] - state.updates[1] >= RESCUE_INTERVAL:
         rebuild_items(state)
         refit_item(state, settings, scratch, item)
     note_again(scratch.catalogue, state.item_factors, state.updates[0], item)
-    scratch.current[0] = -1  # no rating was added, and yet the user is to be placed anew
 
 
 @kernel

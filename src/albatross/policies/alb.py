@@ -23,6 +23,7 @@ from albatross.kernels.alternating.steps import (
     suppose_ratings,
     width_of,
 )
+from albatross.kernels.joining import Rows, join_alternating
 from albatross.kernels.linear import Matrix, Vector, packed_size
 from albatross.kernels.operations import (
     Belief,
@@ -32,6 +33,7 @@ from albatross.kernels.operations import (
     believe,
     divide,
     implements,
+    join,
     refit,
     replace,
     select,
@@ -161,6 +163,13 @@ def replace_rating(
     state: State, settings: Settings, scratch: Ellipsoid, user: int, item: int, before: float, after: float, random: np.random.Generator
 ) -> None:
     exchange_alternating(state, settings, scratch, user, item, before, after)
+
+
+@implements(join, State)
+def join_users(
+    state: State, settings: Settings, scratch: Ellipsoid, user: int, other: int, room: Rows, random: np.random.Generator
+) -> None:
+    join_alternating(state, settings, scratch, user, other, room)
 
 
 @implements(suppose, State)

@@ -25,6 +25,7 @@ from albatross.kernels.alternating.steps import (
     width_of,
 )
 from albatross.kernels.compiling import kernel
+from albatross.kernels.joining import Rows, join_alternating, swap_rows
 from albatross.kernels.linear import Matrix, Vector, dot, packed_size, solve_lower, solve_upper
 from albatross.kernels.operations import (
     Belief,
@@ -33,6 +34,7 @@ from albatross.kernels.operations import (
     believe,
     divide,
     implements,
+    join,
     refit,
     replace,
     select,
@@ -40,7 +42,7 @@ from albatross.kernels.operations import (
     update,
     width,
 )
-from albatross.kernels.pairs import Pairs, no_pairs
+from albatross.kernels.pairs import NOTHING, Pairs, no_pairs
 from albatross.kernels.replacing import exchange_alternating
 from albatross.kernels.search.catalogue import search
 from albatross.kernels.search.scoring import best_position, plain_scores
@@ -237,6 +239,22 @@ def replace_rating(
 ) -> None:
     """The user's vector stays as it is until the next switch; the item is refitted, as after any rating."""
     exchange_alternating(state, settings, scratch, user, item, before, after)
+
+
+@implements(join, State)
+def join_users(
+    state: State, settings: Settings, scratch: Ellipsoid, user: int, other: int, room: Rows, random: np.random.Generator
+) -> None:
+    """Where both have rated, the user is placed anew at the next visit."""
+    if state.pairs.first[other] == NOTHING:
+        return
+    stranger, growth = state.pairs.first[user] == NOTHING, state.user_growth
+    join_alternating(state, settings, scratch, user, other, room)
+    growth[user], growth[other] = growth[other] if stranger else NEVER_SWITCHED, NEVER_SWITCHED
+    if stranger:
+        swap_rows(state.user_centers, user, other)
+        for a in range(state.user_inverses.shape[1]):
+            swap_rows(state.user_inverses[:, a], user, other)
 
 
 @kernel

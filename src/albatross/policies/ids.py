@@ -12,11 +12,12 @@ from albatross.core.policy import Policy
 from albatross.core.streams import Streams
 from albatross.kernels.compiling import kernel
 from albatross.kernels.counting import any_best
+from albatross.kernels.joining import Rows, join_mean_field
 from albatross.kernels.linear import Vector
 from albatross.kernels.mean_field.beliefs import Beliefs, Scratch, no_beliefs, no_scratch
 from albatross.kernels.mean_field.learning import learn, part_of_pair, place_user
 from albatross.kernels.mean_field.valuing import expect_stranger, measure_items, nothing_known, part_that_returns, position_of, top_of_scale
-from albatross.kernels.operations import Items, Slate, implements, replace, select, update
+from albatross.kernels.operations import Items, Slate, implements, join, replace, select, update
 from albatross.kernels.pairs import NOTHING
 from albatross.kernels.replacing import exchange_mean_field
 
@@ -124,6 +125,11 @@ def replace_rating(
 ) -> None:
     """The largest rating seen stays the largest, even if that rating is replaced."""
     exchange_mean_field(state, scratch.room, user, item, before, after)
+
+
+@implements(join, State)
+def join_users(state: State, settings: Settings, scratch: Scratch, user: int, other: int, room: Rows, random: np.random.Generator) -> None:
+    join_mean_field(state, scratch.room, user, other, room)
 
 
 @kernel

@@ -11,8 +11,9 @@ from albatross.core.parameters import parameter
 from albatross.core.policy import Division, Nothing, Policy
 from albatross.core.streams import Streams
 from albatross.kernels.counting import Tally, any_best, count, item_mean, merge_tally, no_tally, report_tally, shrunk_mean
+from albatross.kernels.joining import Rows
 from albatross.kernels.linear import Vector
-from albatross.kernels.operations import Items, Slate, implements, merge, replace, report, select, update
+from albatross.kernels.operations import Items, Slate, implements, join, merge, replace, report, select, update
 from albatross.kernels.replacing import recount
 
 
@@ -94,3 +95,8 @@ def replace_rating(
     state: State, settings: Settings, scratch: Nothing, user: int, item: int, before: float, after: float, random: np.random.Generator
 ) -> None:
     recount(state.tally, item, before, after)
+
+
+@implements(join, State)
+def join_users(state: State, settings: Settings, scratch: Nothing, user: int, other: int, room: Rows, random: np.random.Generator) -> None:
+    """Who rated is not remembered."""

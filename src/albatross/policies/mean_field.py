@@ -11,6 +11,7 @@ from albatross.core.parameters import parameter
 from albatross.core.policy import Division, Policy
 from albatross.core.streams import Streams
 from albatross.kernels.counting import any_best
+from albatross.kernels.joining import Rows, join_mean_field
 from albatross.kernels.linear import Vector, gram_of_columns
 from albatross.kernels.mean_field.beliefs import Beliefs, Scratch, no_beliefs, no_scratch
 from albatross.kernels.mean_field.gathering import merge_population, refit_items, report_population
@@ -27,6 +28,7 @@ from albatross.kernels.operations import (
     believe,
     divide,
     implements,
+    join,
     merge,
     refit,
     replace,
@@ -117,7 +119,15 @@ class MeanField(Policy):
         by_turns=(("refreshes", 0),),
     )
 
-    statistics: ClassVar[tuple[str, ...]] = ("counts", "figures.average", "figures.squares", "figures.within")
+    statistics: ClassVar[tuple[str, ...]] = (
+        "counts.ratings",
+        "counts.repeats",
+        "counts.users",
+        "counts.items",
+        "figures.average",
+        "figures.squares",
+        "figures.within",
+    )
 
     rank: int = parameter(5, "length of the user and item vectors (k)", at_least=1)
     top: float | None = parameter(None, "top of the rating scale; none: the largest rating seen so far")
@@ -179,6 +189,11 @@ def replace_rating(
 ) -> None:
     """The largest rating seen stays the largest seen, also where it is taken back."""
     exchange_mean_field(state, scratch.room, user, item, before, after)
+
+
+@implements(join, State)
+def join_users(state: State, settings: Settings, scratch: Scratch, user: int, other: int, room: Rows, random: np.random.Generator) -> None:
+    join_mean_field(state, scratch.room, user, other, room)
 
 
 @implements(suppose, State)

@@ -13,6 +13,7 @@ from albatross.core.parameters import parameter
 from albatross.core.policy import Division, Need, Policy
 from albatross.core.streams import Streams
 from albatross.kernels.compiling import kernel
+from albatross.kernels.joining import Rows
 from albatross.kernels.linear import (
     Matrix,
     Vector,
@@ -27,7 +28,7 @@ from albatross.kernels.linear import (
     solve_upper,
     unpack,
 )
-from albatross.kernels.operations import Belief, Items, Slate, believe, implements, replace, select, suppose, update, width
+from albatross.kernels.operations import Belief, Items, Slate, believe, implements, join, replace, select, suppose, update, width
 from albatross.kernels.search.scoring import best_position, optimistic_scores, scoring_block
 
 MOST_FEATURES = 128
@@ -234,3 +235,11 @@ def replace_rating(
 ) -> None:
     for a in range(state.user_moments.shape[1]):
         state.user_moments[user, a] += (after - before) * state.item_factors[item, a]
+
+
+@implements(join, State)
+def join_users(state: State, settings: Settings, scratch: Scratch, user: int, other: int, room: Rows, random: np.random.Generator) -> None:
+    for rows in (state.user_grams, state.user_moments):
+        for a in range(rows.shape[1]):
+            rows[user, a] += rows[other, a]
+            rows[other, a] = 0.0

@@ -12,9 +12,10 @@ from albatross.core.parameters import parameter
 from albatross.core.policy import Division, Policy
 from albatross.core.streams import Streams
 from albatross.kernels.counting import Tally, any_best, count, deviation, find_entries, merge_tally, no_tally, report_tally, shrunk_mean
+from albatross.kernels.joining import Rows
 from albatross.kernels.linear import Vector
-from albatross.kernels.operations import Items, Slate, implements, merge, replace, report, select, update
-from albatross.kernels.pairs import NOTHING, Pairs, no_pairs, remember
+from albatross.kernels.operations import Items, Slate, implements, join, merge, replace, report, select, update
+from albatross.kernels.pairs import NOTHING, Pairs, join_pairs, no_pairs, remember
 from albatross.kernels.replacing import exchange_pair, recount
 
 ROUNDING = 1e-12
@@ -140,3 +141,8 @@ def replace_rating(
     exchange_pair(state.pairs, user, item, before, after)
     recount(state.tally, item, before, after)
     state.largest[0] = max(state.largest[0], after)
+
+
+@implements(join, State)
+def join_users(state: State, settings: Settings, scratch: Scratch, user: int, other: int, room: Rows, random: np.random.Generator) -> None:
+    join_pairs(state.pairs, user, other, room[0])

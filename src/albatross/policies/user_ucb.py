@@ -12,8 +12,9 @@ from albatross.core.parameters import parameter
 from albatross.core.policy import Division, Policy
 from albatross.core.streams import Streams
 from albatross.kernels.counting import any_best, find_entries
-from albatross.kernels.operations import Items, Slate, implements, replace, select, update
-from albatross.kernels.pairs import NOTHING, Pairs, no_pairs, remember
+from albatross.kernels.joining import Rows
+from albatross.kernels.operations import Items, Slate, implements, join, replace, select, update
+from albatross.kernels.pairs import NOTHING, Pairs, join_pairs, no_pairs, remember
 from albatross.kernels.replacing import exchange_pair
 
 
@@ -103,3 +104,8 @@ def replace_rating(
     state: State, settings: Settings, scratch: Scratch, user: int, item: int, before: float, after: float, random: np.random.Generator
 ) -> None:
     exchange_pair(state.pairs, user, item, before, after)
+
+
+@implements(join, State)
+def join_users(state: State, settings: Settings, scratch: Scratch, user: int, other: int, room: Rows, random: np.random.Generator) -> None:
+    join_pairs(state.pairs, user, other, room[0])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from albatross import Recommender
-from albatross.checks.replacing import _statistics
+from albatross.checks.worlds import statistics_of
 from albatross.cli import main
 from albatross.core.errors import InvalidInput
 from albatross.policies.alb import ALB
@@ -95,7 +95,7 @@ def test_what_is_kept_is_that_of_a_life_in_which_only_the_last_came(name: str, t
             model = engine._model
             assert model.ratings == 40
             rewards = model.series.sums[:, [RATINGS, REWARD, SQUARES]]  # the rest compares them with what was decided in between
-            statistics = [*_statistics(model.policy, model.agent.state), ("item sums", model.ledger.item_sums), ("series", rewards)]
+            statistics = [*statistics_of(model.policy, model.agent.state), ("item sums", model.ledger.item_sums), ("series", rewards)]
             kept.append((statistics, model.state_id))
     for (what, found), (_, wanted) in zip(kept[0][0], kept[1][0], strict=True):
         assert np.allclose(found, wanted, rtol=1e-9, atol=1e-9), what

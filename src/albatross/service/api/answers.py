@@ -189,6 +189,16 @@ class UserView(Answer, frozen=True):
     """The latest ratings, the latest first; as many as were asked for."""
 
 
+class UsersJoined(Answer, frozen=True):
+    visitor: str
+    user: str
+    """Whose ratings the visitor's are now."""
+    joined: bool
+    """False where they were one already."""
+    seq: int
+    model_seq: int
+
+
 class Forgotten(Answer, frozen=True):
     user: str
     seq: int

@@ -13,6 +13,7 @@ from albatross.service.api.answers import (
     Series,
     ShownItem,
     SnapshotTaken,
+    UsersJoined,
     UserView,
     Version,
 )
@@ -40,6 +41,8 @@ SHOWN = ShownItem("tea", 1, 4.75, 4.25, 0.5, 0.9625)
 REGION = ConfidenceRegion([0.5, 1.0], 1.5, [1.0, 2.0], [[1.0, 0.0], [0.0, 1.0]])
 ITEM = [("an item", {"item": "tea"})]
 USER = [("a user", {"user": "ann"})]
+JOIN = [("a visitor has logged in", {"visitor": "visitor-41-5f0c8e2a9b1d3c47", "user": "ann"})]
+JOINED = UsersJoined("visitor-41-5f0c8e2a9b1d3c47", "ann", True, 43, 43)
 UPSERT = [
     *ITEM,
     (
@@ -58,6 +61,7 @@ VERSION = Version(
 )
 RECOMMEND = [
     ("one item of all", {"user": "ann"}),
+    ("for a visitor whom nobody knows; the answer has an id for them", {"user": None}),
     (
         "two of these, not seen before, and why",
         {"user": "ann", "n": 2, "candidates": ["tea", "coffee", "mate"], "exclude_seen": "rated", "explain": True, "request_id": "r-1"},

@@ -16,6 +16,7 @@ from albatross.service.api.answers import (
     RewardsAccepted,
     Series,
     SnapshotTaken,
+    UsersJoined,
     UserView,
     Version,
 )
@@ -33,7 +34,8 @@ class Request(Struct, Generic[A], frozen=True, forbid_unknown_fields=True):
 class Recommend(Request[Decision], frozen=True):
     """Show this user something."""
 
-    user: HotId
+    user: HotId | None
+    """None: a visitor whom nobody knows. An id is made for them, and stands in the answer."""
     n: Annotated[int, Meta(ge=1, le=MOST_SHOWN)] = 1
     candidates: Candidates | None = None
     """Only these; none: the whole catalogue. Unknown ones become items, unless the catalogue is closed."""
@@ -50,6 +52,12 @@ class Recommend(Request[Decision], frozen=True):
     """A share of the places for items that were seldom shown."""
     by: By = "policy"
     """What to rank by: the policy; or, as a fallback, what is popular, or what is new."""
+
+    @property
+    def whom(self) -> str:
+        """The user, once an id was made for a visitor."""
+        assert self.user is not None
+        return self.user
 
 
 class Feedback(Request[Accepted], frozen=True):
@@ -124,6 +132,13 @@ class ViewUser(Request[UserView], frozen=True):
     """How many of the items with the best scores to tell."""
     history: Annotated[int, Meta(ge=0, le=MOST_LISTED)] = 0
     """How many of their latest ratings to tell."""
+
+
+class JoinUsers(Request[UsersJoined], frozen=True):
+    """A visitor turned out to be this user: what they said, and will say, is the user's, as if all had come from the one."""
+
+    visitor: Id
+    user: Id
 
 
 class ForgetUser(Request[Forgotten], frozen=True):

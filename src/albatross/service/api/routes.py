@@ -22,6 +22,7 @@ from albatross.service.api.answers import (
     RewardsAccepted,
     Series,
     SnapshotTaken,
+    UsersJoined,
     UserView,
     Version,
 )
@@ -31,6 +32,7 @@ from albatross.service.api.requests import (
     AskVersion,
     Feedback,
     ForgetUser,
+    JoinUsers,
     ListEvents,
     ListItems,
     ListUsers,
@@ -97,7 +99,8 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         "/v1/recommend",
         "recommend",
-        "Ask for items to show a user. New users and items appear by themselves, unless the catalogue is closed.",
+        "Ask for items to show a user. New users and items appear by themselves, unless the catalogue is closed. With user null, it is a "
+        "visitor whom nobody knows: an id is made for them.",
         reads=Recommend,
         answer=Decision,
         statuses=(400, 404, 422, 507),
@@ -207,6 +210,18 @@ ROUTES: tuple[Route, ...] = (
         statuses=(400, 404, 422),
         examples=examples.VIEW_USER,
         answered=examples.USER_VIEW,
+    ),
+    Route(
+        "POST",
+        "/v1/users/join",
+        "feedback",
+        "A visitor turned out to be a user: what they said, and what is sent in their name later, is the user's, as if all had come from "
+        "the one. This cannot be undone.",
+        reads=JoinUsers,
+        answer=UsersJoined,
+        statuses=(400, 404, 422, 507),
+        examples=examples.JOIN,
+        answered=examples.JOINED,
     ),
     Route(
         "POST",

@@ -23,6 +23,8 @@ MOST_NEW_ITEMS = 1_000
 """Items that one recommendation may bring into being, at most."""
 MOST_REWARDS = 100
 """Names of events, at most."""
+MOST_VISITORS = 10_000
+"""Visitors that can be joined with one user."""
 MOST_EVENTS = 10_000
 """Ratings in one batch, at most."""
 

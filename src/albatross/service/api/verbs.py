@@ -19,6 +19,7 @@ from albatross.service.api.answers import (
     RewardsAccepted,
     Series,
     SnapshotTaken,
+    UsersJoined,
     UserView,
     Version,
 )
@@ -28,6 +29,7 @@ from albatross.service.api.requests import (
     AskVersion,
     Feedback,
     ForgetUser,
+    JoinUsers,
     Recommend,
     Request,
     RestoreItem,
@@ -59,7 +61,7 @@ class Verbs(ABC):
 
     def recommend(
         self,
-        user: str,
+        user: str | None,
         n: int = 1,
         candidates: Sequence[str] | None = None,
         *,
@@ -72,13 +74,13 @@ class Verbs(ABC):
         fresh: Fresh | None = None,
         by: By = "policy",
     ) -> Decision:
-        """What to show this user: one item, or n of them, best first.
+        """What to show this user: one item, or n of them, best first. With None, a visitor whom nobody knows: `Decision.user` is their id.
 
         where: a condition on items, as {"attribute": "category", "is": "tea"}. quotas: how many items of a slate may share a label, by
         attribute. fresh: a share of the places for items that were seldom shown. by: policy, or, as a fallback, popular or new.
         """
         request = Recommend(
-            user=_text("user", user),
+            user=None if user is None else _text("user", user),
             n=n,
             candidates=None if candidates is None else _texts("candidates", candidates),
             exclude=_texts("exclude", exclude),
@@ -149,6 +151,10 @@ class Verbs(ABC):
     def user(self, user: str, n: int = 10) -> UserView:
         """What is believed of a user, and the n items with the best scores."""
         return self.ask(ViewUser(_text("user", user), n))
+
+    def join(self, visitor: str, user: str) -> UsersJoined:
+        """A visitor turned out to be this user: all they said, and will say, is the user's. Send it as often as you like."""
+        return self.ask(JoinUsers(_text("visitor", visitor), _text("user", user)))
 
     def forget_user(self, user: str) -> Forgotten:
         """Erase a user from the log, and rebuild the model as if they had never come."""

@@ -6,7 +6,9 @@ from msgspec import field
 
 from albatross.service.api.answers import Answer, Explanation, Series, ShownItem, UserView
 
-Kind = Literal["genesis", "item", "retire", "decision", "feedback", "forget", "rewards", "description", "expire", "exchange", "erased"]
+Kind = Literal[
+    "genesis", "item", "retire", "decision", "feedback", "forget", "rewards", "description", "join", "expire", "exchange", "erased"
+]
 
 
 class Access(Answer, frozen=True):
@@ -120,6 +122,8 @@ class LoggedEvent(Answer, frozen=True, omit_defaults=True):
     """Of an exchange between shards: what is known of items from here on."""
     shard: int | None = None
     """Where there are several: whose log it stands in."""
+    visitor: str | None = None
+    """Who turned out to be the user."""
 
 
 class EventList(Answer, frozen=True):

@@ -16,6 +16,7 @@ from albatross.service.api.requests import (
     Feedback,
     FeedbackBatch,
     ForgetUser,
+    JoinUsers,
     ListEvents,
     ListItems,
     ListUsers,
@@ -56,7 +57,11 @@ class Plan(NamedTuple):
 
 def plan_of(request: Request[Any], shards: int) -> int | Plan:
     """The shard that answers a request, or what is asked of several. Raises `Refused` for what several shards cannot answer."""
-    if isinstance(request, Recommend | ViewUser | ForgetUser | Suppose):
+    if isinstance(request, JoinUsers) or (isinstance(request, Recommend) and request.user is None):
+        raise BadValue(f"there are {shards} shards, and a visitor may be on another than the user; accepted: a service of one shard")
+    if isinstance(request, Recommend):
+        return shard_of(request.whom, shards)
+    if isinstance(request, ViewUser | ForgetUser | Suppose):
         return shard_of(request.user, shards)
     if isinstance(request, Feedback):
         return shard_of_feedback(request, shards)

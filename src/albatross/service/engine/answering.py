@@ -65,7 +65,7 @@ def version_of(model: Model, head: Head, durability: str, state: str, known: tup
         state_id=None if known is None else known[1],
         state_seq=None if known is None else known[0],
         kernel=kernel_of(model),
-        users=len(model.users),
+        users=model.n_users,
         items=len(model.items),
         retired=len(model.retired),
         ratings=model.ratings,

@@ -16,7 +16,8 @@ RANKINGS = get_args(By)
 
 def check_recommend(request: Recommend, items: Vocabulary) -> None:
     """Refuse what no model could answer. Names that are items have been looked at before."""
-    check_id("user", request.user)
+    if request.user is not None:
+        check_id("user", request.user)
     check_count("n", request.n, 1, MOST_SHOWN)
     if request.exclude_seen not in ("rated", "pending", "none"):
         raise BadValue(f"exclude_seen is {request.exclude_seen!r}; accepted: rated, pending, none")

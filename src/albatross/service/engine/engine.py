@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from albatross.core.errors import InvalidInput
 from albatross.kernels.search.catalogue import SEARCHED_FROM
 from albatross.service.api.answers import Answer, Forgotten, Phase, Readiness
-from albatross.service.api.errors import DiskFull, EventInFlight, NotReady, Refused, StorageFailed, UnknownUser
-from albatross.service.api.requests import ForgetUser, Request, TakeBackup, TakeSnapshot
+from albatross.service.api.errors import BadValue, DiskFull, EventInFlight, NotReady, Refused, StorageFailed, UnknownUser
+from albatross.service.api.requests import ForgetUser, JoinUsers, Request, TakeBackup, TakeSnapshot
 from albatross.service.api.values import check_id
 from albatross.service.engine.aside import Aside
 from albatross.service.engine.group import Engaged, Group
@@ -36,7 +36,7 @@ from albatross.service.engine.recovering.recovery import recover
 from albatross.service.engine.sharing import SHARING, follow, share
 from albatross.service.engine.tickets import Promise, Ticket, tell_all
 from albatross.service.engine.warming import warm
-from albatross.service.storage.events import Decided, Forget, Genesis, Rated, Reacted, encode, handles_of
+from albatross.service.storage.events import Decided, Forget, Genesis, Joined, Rated, Reacted, encode, handles_of
 from albatross.service.storage.home import Home, home_of
 from albatross.service.storage.numbering import rewards_now
 from albatross.service.storage.reading import adoptions, less, read_events, read_genesis
@@ -325,6 +325,8 @@ class Engine:
                 ticket.answer = self._forget(request.user)
             elif isinstance(request, SHARING):
                 ticket.answer, self._handles = share(request, self._model, self._store, self._handles)
+            elif isinstance(request, JoinUsers):
+                self._run_group([ticket])
             elif isinstance(request, TakeSnapshot):
                 if self._aside.writing:
                     raise EventInFlight("a snapshot is being written; accepted: one at a time")
@@ -344,10 +346,13 @@ class Engine:
 
     def _forget(self, user: str) -> Forgotten:
         check_id("user", user)
+        if user in self._model.visitors.users:
+            raise BadValue("this visitor was joined with a user; accepted: that user, who is forgotten with all their visitors")
+        names = {user, *self._model.visitors.of(user)}
         erased = [
             (seq, handles_of(event))
             for seq, event in read_events(self._store, checked=False)
-            if isinstance(event, Rated | Reacted | Decided) and event.user == user
+            if isinstance(event, Rated | Reacted | Decided | Joined) and event.user in names
         ]
         if not erased:
             raise UnknownUser("this user is not in the log; accepted: a user who is")

@@ -43,6 +43,7 @@ from albatross.service.storage.events import (
     Forget,
     Genesis,
     Item,
+    Joined,
     Placed,
     Rated,
     Reacted,
@@ -77,8 +78,10 @@ def list_users(model: Model, log: ReadableLog, request: ListUsers) -> UserList:
     _check_list(request)
     names = model.users.names
     found, following = _search(names, request.search, request.after, request.n)
-    users = [ListedUser(names[number], int(model.ledger.user_ratings[number])) for number in found]
-    return UserList(users, following, len(names), model.seq)
+    users = [
+        ListedUser(names[number], int(model.ledger.user_ratings[number])) for number in found if names[number] not in model.visitors.users
+    ]
+    return UserList(users, following, model.n_users, model.seq)
 
 
 def list_items(model: Model, log: ReadableLog, request: ListItems) -> ItemList:
@@ -90,7 +93,7 @@ def list_items(model: Model, log: ReadableLog, request: ListItems) -> ItemList:
     numbers = np.array(found, np.int32)
     means, scores = np.empty(0), np.empty(0)
     if numbers.size:
-        row = len(model.users) if request.user is None else model.row_of(request.user)
+        row = len(model.users) if request.user is None else model.row_of(model.visitors.known_as(request.user))
         agent = Overlay(model).agent_for(row)
         choose_counting(agent, row, numbers, NONE, stream(model.genesis.seed, "viewing"))
         means, scores = agent.slate.means[: numbers.size], agent.slate.scores[: numbers.size]
@@ -186,6 +189,8 @@ def _logged(log: ReadableLog, genesis: Genesis, seq: int) -> LoggedEvent:
         return LoggedEvent(seq, "description", event.at, item=event.item)
     if isinstance(event, Rewards):
         return LoggedEvent(seq, "rewards", event.at)
+    if isinstance(event, Joined):
+        return LoggedEvent(seq, "join", event.at, event.user, visitor=event.visitor)
     if isinstance(event, Forget):
         return LoggedEvent(seq, "forget", event.at, erased=len(event.erased))
     if isinstance(event, Expire):
@@ -209,11 +214,12 @@ def read_user(model: Model, log: ReadableLog, request: ViewUser) -> UserView:
     check_id("user", request.user)
     check_count("n", request.n, 0, MOST_VIEWED)
     check_count("history", request.history, 0, MOST_LISTED)
-    number = model.users.numbers.get(request.user)
+    user = model.visitors.known_as(request.user)
+    number = model.users.numbers.get(user)
     if number is None:
         raise UnknownUser("this user has not rated anything; accepted: a user who has")
     history = [entry for seq in latest_of(model.ledger, number, request.history) if (entry := _entry(log, model.genesis, seq)) is not None]
-    return view_user(model, request.user, request.n, history)
+    return view_user(model, user, request.n, history)
 
 
 def _entry(log: ReadableLog, genesis: Genesis, seq: int) -> HistoryEntry | None:
@@ -231,6 +237,7 @@ def read_decision(model: Model, log: ReadableLog, request: ViewDecision) -> Deci
         close, close_seq = shown_items(event.reasons.close[: request.n]), event.model_seq
     else:
         close, close_seq = _close_now(model, event, request.n), model.seq
+    event = replace(event, user=model.visitors.known_as(event.user))
     given = _ratings_by_item(model, log, event.user)
     return DecisionView(
         decision_id=request.decision_id,

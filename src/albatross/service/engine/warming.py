@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from albatross.core.beliefs import parts_of_mean
 from albatross.core.errors import InvalidInput
+from albatross.kernels.operations import join, offers
 from albatross.service.api.errors import NoEligibleCandidate
 from albatross.service.api.requests import Recommend
 from albatross.service.api.values import Seen
@@ -14,7 +15,7 @@ from albatross.service.engine.deciding.choosing import decide, view_user
 from albatross.service.engine.deciding.overlay import Overlay
 from albatross.service.engine.learned.ledger import grown
 from albatross.service.engine.learned.model import Model
-from albatross.service.storage.events import Genesis, Item, Rated
+from albatross.service.storage.events import Genesis, Item, Joined, Rated
 
 
 def warm(genesis: Genesis, n_items: int = 0) -> None:
@@ -37,6 +38,9 @@ def warm(genesis: Genesis, n_items: int = 0) -> None:
     model.learn()
     if genesis.events:
         model.agent.replace(0, 0, genesis.scale[0], genesis.scale[1])
+        if offers(model.agent.state, join):  # a shop has visitors, who become users
+            model.fold_all([6], [Rated(0.0, "another", "visitor", items[0], genesis.scale[0], None, None, None)])
+            model.fold_all([7], [Joined(0.0, "visitor", "somebody")])
     if model.shared is not None:
         model.shared.fold(model.ledger, [model.shared.take(model.ledger)] * genesis.shards)
     view_user(model, "somebody", 1)

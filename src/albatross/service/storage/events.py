@@ -260,7 +260,15 @@ class Exchanged(Struct, frozen=True, array_like=True, tag="exchange"):
     """Of its payloads, which are kept beside the log."""
 
 
-Event = Genesis | Item | Retire | Decided | Rated | Forget | Expire | Adopt | Reacted | Rewards | Described | Exchanged
+class Joined(Struct, frozen=True, array_like=True, tag="join"):
+    """A visitor turned out to be a user: what they said, and what is said in their name from now on, is the user's."""
+
+    at: float
+    visitor: str
+    user: str
+
+
+Event = Genesis | Item | Retire | Decided | Rated | Forget | Expire | Adopt | Reacted | Rewards | Described | Joined | Exchanged
 
 CATALOGUE = (Item, Retire, Described, Rewards)
 """What is the same for all shards: it stands in a log of its own, and a shard copies it into its log before it uses it."""
@@ -369,6 +377,7 @@ class QuestionContent(Struct, frozen=True):
     """What two askings with the same request_id must have in common."""
 
     user: str
+    """Empty where an id was asked for: a visitor."""
     n: int
     candidates: list[str] | None
     exclude: list[str]

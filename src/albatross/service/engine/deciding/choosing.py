@@ -32,9 +32,9 @@ CLOSE = 5
 def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: float, incarnation: str = "") -> Decided:
     """Decide what event `seq` shows. Its randomness is named by the seed and `seq` alone, so that decisions replay, too."""
     model = view.model
-    pending = view.waiting_for(request.user, seq)
+    pending = view.waiting_for(request.whom, seq)
     remaining = eligible(view, request, pending, at)
-    user = model.row_of(request.user)
+    user = model.row_of(request.whom)
     agent = view.agent_for(user)
     counted = pending
     if pending.size and not offers(agent.state, suppose):
@@ -60,7 +60,7 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
     reasons = None
     if request.explain:
         close = [shown for shown in best_of(agent, view, remaining, CLOSE + 1) if shown.item != placed[-1].item][:CLOSE]
-        reasons = replace(reasons_for(view, agent, request.user, pending, placed), close=close)
+        reasons = replace(reasons_for(view, agent, request.whom, pending, placed), close=close)
     return event_of(model, request, model_seq, at, incarnation, placed, reasons)
 
 
@@ -77,14 +77,14 @@ def event_of(
     """A decision as it stands in the log."""
     return Decided(
         at=at,
-        user=request.user,
+        user=request.whom,
         n=request.n,
         candidates=request.candidates,
         exclude=request.exclude,
         exclude_seen=request.exclude_seen,
         request_id=request.request_id,
         model_seq=model_seq,
-        user_ratings=model.ratings_of(request.user),
+        user_ratings=model.ratings_of(request.whom),
         items=placed,
         reasons=reasons,
         incarnation=incarnation,
@@ -149,7 +149,7 @@ def eligible(view: Overlay, request: Recommend, pending: Items, at: float) -> It
     allowed = view.model.described.available(allowed, at)
     if request.exclude or request.exclude_seen != "none":
         unwanted = [number for number in map(view.number_of, request.exclude) if number is not None]
-        user = view.model.users.numbers.get(request.user)
+        user = view.model.users.numbers.get(request.whom)
         barred: NDArray[np.bool_] = np.zeros(view.n_items, np.bool_)
         barred[unwanted] = True
         if user is not None and request.exclude_seen != "none":
@@ -162,7 +162,7 @@ def eligible(view: Overlay, request: Recommend, pending: Items, at: float) -> It
             raise NoEligibleCandidate("there are no items yet; accepted: candidates, or items that were upserted or rated before")
         given = "the catalogue" if request.candidates is None else f"{len(request.candidates)} candidates"
         raise NoEligibleCandidate(
-            f"of {given}, nothing is left to show {request.user!r}: all are retired, not available, excluded or seen; "
+            f"of {given}, nothing is left to show {request.whom!r}: all are retired, not available, excluded or seen; "
             "accepted: at least one candidate"
         )
     return allowed

@@ -77,9 +77,9 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
     if not is_ruled(request):
         return choosing.decide(view, request, seq, model_seq, at, incarnation)
     model = view.model
-    pending = view.waiting_for(request.user, seq)
+    pending = view.waiting_for(request.whom, seq)
     remaining = candidates_for(view, request, pending, at)
-    user = model.row_of(request.user)
+    user = model.row_of(request.whom)
     agent = view.agent_for(user)
     counted = pending if offers(agent.state, suppose) else NONE
     if pending.size and not counted.size:
@@ -111,7 +111,7 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
         remaining = quotas.left(np.delete(remaining, position), number)
     reasons = None
     if request.explain and request.by == "policy":
-        reasons = choosing.reasons_for(view, agent, request.user, pending, placed)
+        reasons = choosing.reasons_for(view, agent, request.whom, pending, placed)
         rest = others(remaining, np.array([view.number_of(item.item) for item in placed], np.int32))
         choose_counting(agent, user, rest, counted, random)
         names = {item.item for item in placed}

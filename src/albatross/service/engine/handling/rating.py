@@ -59,7 +59,7 @@ def give_up(group: Group, request: GiveUp) -> Finish:
             handle = answering_handle(seq, placed.item, 0)
             if not group.is_taken(handle):
                 said = (placed.item, SILENCE, request.reward, seq, placed.mean, placed.score)
-                silent = Reacted(group.now, "", decided.user, *said)
+                silent = Reacted(group.now, "", group.model.visitors.known_as(decided.user), *said)
                 _check_rated(group, silent)
                 group.fresh[handle] = (len(group.late), ANSWERED)
                 group.late.append((silent, ((handle, ANSWERED),)))
@@ -116,19 +116,21 @@ def _earlier(group: Group, handle: bytes) -> Earlier:
 
 
 def _rated(group: Group, request: Feedback, rating: float) -> Rated:
+    visitors = group.model.visitors
     if request.decision_id is None:
         assert request.user is not None  # as `check_feedback` saw
         assert request.item is not None
-        return Rated(group.now, request.event_id, request.user, request.item, rating, None, None, None)
+        return Rated(group.now, request.event_id, visitors.known_as(request.user), request.item, rating, None, None, None)
     seq, decision = find_decision(group.store, group.model.genesis, request.decision_id)
-    if request.user is not None and request.user != decision.user:
+    user = visitors.known_as(decision.user)
+    if request.user is not None and visitors.known_as(request.user) != user:
         raise BadValue("user is not the one this decision was made for; accepted: that one, or none")
     if request.item is None and len(decision.items) > 1:
         raise BadValue(f"item is missing; accepted: one of the {len(decision.items)} items of the decision")
     placed = next((placed for placed in decision.items if request.item in (None, placed.item)), None)
     if placed is None:
         raise BadValue("item is one that this decision did not show; accepted: an item of the decision")
-    return Rated(group.now, request.event_id, decision.user, placed.item, rating, seq, placed.mean, placed.score)
+    return Rated(group.now, request.event_id, user, placed.item, rating, seq, placed.mean, placed.score)
 
 
 def _check_rated(group: Group, rated: Rated | Reacted) -> None:

@@ -10,6 +10,7 @@ from albatross.service.engine.answering import decision_name, decision_of
 from albatross.service.engine.checking import check_recommend
 from albatross.service.engine.deciding.ruling import candidates_for, decide, rules_of
 from albatross.service.engine.group import Finish, Group, Handles
+from albatross.service.engine.handling.visiting import visitor_name
 from albatross.service.storage.events import Decided, Item, QuestionContent, RuledContent, content_of, request_handle
 
 
@@ -20,7 +21,7 @@ def recommend(group: Group, request: Recommend) -> Finish:
     if request.request_id is not None:
         handle = request_handle(request.request_id)
         question = QuestionContent(
-            request.user,
+            request.user or "",
             request.n,
             request.candidates,
             request.exclude,
@@ -34,10 +35,14 @@ def recommend(group: Group, request: Recommend) -> Finish:
             return lambda: _decision(group, known, group.decided(known))
         handles = ((handle, content),)
     fresh = _fresh_candidates(group, request)
-    if fresh and set(fresh) <= set(request.exclude):  # then they may leave nothing to show, and a refusal brings nothing into being
-        candidates_for(group.view, request, group.view.waiting_for(request.user, group.head + len(group.early) + 1), group.now)
-    view = group.view.with_items(fresh) if fresh else group.view
     seq = group.head + len(group.early) + len(fresh) + 1
+    if request.user is None:
+        request = replace(request, user=visitor_name(group.engaged.incarnation, seq))
+    elif request.user in group.model.visitors.users:
+        request = replace(request, user=group.model.visitors.users[request.user])
+    if fresh and set(fresh) <= set(request.exclude):  # then they may leave nothing to show, and a refusal brings nothing into being
+        candidates_for(group.view, request, group.view.waiting_for(request.whom, group.head + len(group.early) + 1), group.now)
+    view = group.view.with_items(fresh) if fresh else group.view
     event = decide(view, request, seq, group.head, group.now, group.engaged.incarnation)
     if group.model.version:
         event = replace(event, item_version=group.model.version)

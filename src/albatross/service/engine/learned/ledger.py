@@ -109,6 +109,40 @@ def latest_of(ledger: Ledger, user: int, n: int) -> list[int]:
     return seqs
 
 
+def rated_since(ledger: Ledger, user: int, seq: int) -> dict[int, int]:
+    """What the user has rated behind an event, each item with the event of the latest rating."""
+    rated: dict[int, int] = {}
+    entry = int(ledger.latest[user])
+    while entry != NOTHING and ledger.seqs[entry] > seq:
+        rated.setdefault(int(ledger.items[entry]), int(ledger.seqs[entry]))
+        entry = int(ledger.before[entry])
+    return rated
+
+
+def join_entries(ledger: Ledger, user: int, other: int) -> None:
+    """Compiled, because a user may have thousands. An entry before another came before it."""
+    last, own, theirs = NOTHING, ledger.latest[user], ledger.latest[other]
+    while theirs != NOTHING:
+        if theirs > own:
+            own, theirs = theirs, own
+        if last == NOTHING:
+            ledger.latest[user] = own
+        else:
+            ledger.before[last] = own
+        last, own = own, ledger.before[own]
+        if own == NOTHING:
+            own, theirs = theirs, NOTHING
+            ledger.before[last] = own
+    ledger.latest[other] = NOTHING
+    ledger.user_ratings[user] += ledger.user_ratings[other]
+    ledger.user_ratings[other] = 0
+
+
+def joined(ledger: Ledger, user: int, other: int) -> None:
+    """Let all entries of one user be those of another, in the order in which they came."""
+    program(join_entries)(ledger, user, other)
+
+
 def exchange_entry(ledger: Ledger, user: int, before: int, after: int) -> int:
     """Compiled, because a user may have thousands."""
     entry = ledger.latest[user]

@@ -20,11 +20,12 @@ from albatross.kernels.operations import Items
 from albatross.service.api.errors import NoMemory, UnknownItem
 from albatross.service.engine.learned.descriptions import Descriptions
 from albatross.service.engine.learned.filtering import Filters
-from albatross.service.engine.learned.ledger import Ledger, entered, exchanged, grown, no_ledger
+from albatross.service.engine.learned.ledger import Ledger, entered, exchanged, grown, joined, no_ledger, rated_since
 from albatross.service.engine.learned.options import policy_of
 from albatross.service.engine.learned.reacting import check_replaces
 from albatross.service.engine.learned.series import SeriesKeeper
 from albatross.service.engine.learned.shared import Content, Shared
+from albatross.service.engine.learned.visitors import Visitors, check_joins
 from albatross.service.storage.events import (
     Decided,
     Described,
@@ -33,6 +34,7 @@ from albatross.service.storage.events import (
     Expire,
     Genesis,
     Item,
+    Joined,
     Rated,
     Reacted,
     Retire,
@@ -106,6 +108,9 @@ class Model:
         self.rewards: Mapping[str, float] = {}
         """What events with names are worth."""
         self._set_rewards(genesis.events)
+        self.visitors = Visitors()
+        self._emptied = 0
+        """Rows of visitors whose ratings are now in the rows of users."""
         self.retired: set[int] = set()
         self.pending: dict[str, Pending] = {}
         self.seq = 0
@@ -180,6 +185,8 @@ class Model:
             self._fold_expired(event)
         elif isinstance(event, Exchanged):
             self._fold_version(event)
+        elif isinstance(event, Joined):
+            self._fold_join(event.visitor, event.user)
 
     def _fold_version(self, event: Exchanged) -> None:
         """What is known of items from all shards. Ratings before it are learned first: the place of a version is part of the order."""
@@ -191,6 +198,33 @@ class Model:
         self.version = event.version
         if contents[self.genesis.shard] is not None:
             self.told = event.version
+
+    def _fold_join(self, visitor: str, user: str) -> None:
+        """All that is known of the visitor is known of the user. A user who has rated nothing takes the visitor's row."""
+        check_joins(self.genesis.policy, self.agent.state)
+        self.learn()
+        self.visitors.join(visitor, user)
+        row, own = self.users.numbers.get(visitor), self.users.numbers.get(user)
+        if row is not None and own is None:
+            self.users.rename(visitor, user)
+        elif row is not None and own is not None:
+            self.agent.join(own, row)
+            joined(self.ledger, own, row)
+            self._emptied += 1
+        self._join_pending(visitor, user)
+
+    def _join_pending(self, visitor: str, user: str) -> None:
+        """What both wait for, but for what the one was shown and the other has rated since."""
+        waiting = [*self.pending.pop(visitor, {}).items(), *self.pending.pop(user, {}).items()]
+        row = self.users.numbers.get(user)
+        oldest = min((seq for _, seq in waiting), default=self.seq)
+        rated = {} if row is None else rated_since(self.ledger, row, oldest)
+        both: Pending = {}
+        for item, seq in sorted(waiting, key=lambda entry: entry[1]):
+            if rated.get(item, 0) < seq:
+                both = still_pending(both, [item], seq)
+        if both:
+            self.pending[user] = both
 
     def _fold_reaction(self, seq: int, event: Reacted) -> None:
         """An event with a name: a rating like any other, or one in the place of another."""
@@ -296,6 +330,11 @@ class Model:
             raise NoMemory(str(error)) from error
         self._checked, self.affordable = wanted, ratings - self.ratings
 
+    @property
+    def n_users(self) -> int:
+        """Users who have rated something, or were known from the beginning."""
+        return len(self.users) - self._emptied
+
     def row_of(self, user: str) -> int:
         """The row of a user; of a stranger, the row they would get."""
         return self.users.numbers.get(user, len(self.users.names))
@@ -339,6 +378,7 @@ class Model:
             "expired": self.expired,
             "version": self.version,
             "told": self.told,
+            "visitors": self.visitors.users,
         }
 
     def restore(self, saved: dict[str, Any], ledger: Ledger, sums: NDArray[np.float64]) -> None:
@@ -350,6 +390,8 @@ class Model:
         self.given_up = saved["given_up"]
         self.expired = saved.get("expired", 0)
         self.version, self.told = saved["version"], saved["told"]
+        self.visitors = Visitors(saved["visitors"])
+        self._emptied = sum(visitor in self.users for visitor in self.visitors.users)
         self.pending = {user: dict(waiting) for user, waiting in saved["pending"].items()}
         self.seq, self.ratings, self.decisions = saved["seq"], saved["ratings"], saved["decisions"]
         self.series.width, self.series.count = saved["series"]["width"], saved["series"]["count"]

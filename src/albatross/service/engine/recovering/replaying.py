@@ -30,10 +30,11 @@ def look_back(home: Home, genesis: Genesis, request: LookBack, past: Model | Non
         replay(log, model, until=seq)
         body = log.body(seq)
     view = None
-    if request.user is not None and request.user in model.users:
-        view = view_user(model, request.user, request.n)
+    user = None if request.user is None else model.visitors.known_as(request.user)
+    if user is not None and user in model.users:
+        view = view_user(model, user, request.n)
     at = None if body is None else decode(body).at
-    sizes = (len(model.users), len(model.items), model.ratings, model.decisions)
+    sizes = (model.n_users, len(model.items), model.ratings, model.decisions)
     return model, PastView(model.seq, at, *sizes, model.state_id, model.series.series(), view)
 
 

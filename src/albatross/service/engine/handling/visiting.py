@@ -1,0 +1,59 @@
+"""Visitors: an id for whoever has none, and one person behind two ids."""
+
+import hashlib
+
+from albatross.core.errors import InvalidInput
+from albatross.service.api.answers import UsersJoined
+from albatross.service.api.errors import BadValue, UnknownUser
+from albatross.service.api.requests import JoinUsers
+from albatross.service.api.values import MOST_VISITORS, check_id
+from albatross.service.engine.group import Finish, Group
+from albatross.service.engine.learned.visitors import check_joins
+from albatross.service.storage.events import Decided, Joined, decode
+
+MADE = "visitor"
+"""What an id begins with that was made here."""
+
+
+def visitor_name(incarnation: str, seq: int) -> str:
+    """The id of the visitor for whom event `seq` decides, and letters that nobody can guess who does not know this life of the engine."""
+    return f"{MADE}-{seq}-{hashlib.blake2b(f'{incarnation} {MADE} {seq}'.encode(), digest_size=8).hexdigest()}"
+
+
+def join_users(group: Group, request: JoinUsers) -> Finish:
+    """Served in a group of its own, so what the model knows is all that is known."""
+    check_id("visitor", request.visitor)
+    check_id("user", request.user)
+    model, visitor = group.model, request.visitor
+    visitors = model.visitors
+    user, seq = visitors.known_as(request.user), group.head
+    if visitor == request.user:
+        raise BadValue("visitor and user have the same id; accepted: two ids")
+    one = visitors.known_as(visitor)
+    if one == user:  # joined before, one way or the other
+        return lambda: UsersJoined(visitor, user, joined=False, seq=seq, model_seq=model.seq)
+    if one != visitor:
+        raise BadValue("this visitor was joined with another user; accepted: a visitor who was not (ask for a new one when users change)")
+    try:
+        check_joins(model.genesis.policy, model.agent.state)
+    except InvalidInput as error:
+        raise BadValue(str(error)) from error
+    if not _is_known(group, visitor):
+        raise UnknownUser("this visitor was shown nothing and has said nothing; accepted: a visitor who was, or has")
+    if len(visitors.of(user)) + len(visitors.of(visitor)) >= MOST_VISITORS:
+        raise BadValue(f"this user would have more than {MOST_VISITORS:,} visitors; accepted: at most so many")
+    seq = group.put_early(Joined(group.now, visitor, user))
+    return lambda: UsersJoined(visitor, user, joined=True, seq=seq, model_seq=model.seq)
+
+
+def _is_known(group: Group, visitor: str) -> bool:
+    """Whether somebody came under this id: they have rated, a rating of theirs is waited for, or their id was made here."""
+    model = group.model
+    if visitor in model.users or visitor in model.pending or model.visitors.of(visitor):
+        return True
+    made, _, digits = visitor.rpartition("-")[0].partition("-")
+    if made != MADE or not (digits.isascii() and digits.isdigit() and len(digits) < 19):
+        return False
+    body = group.store.body(int(digits))
+    event = None if body is None else decode(body)
+    return isinstance(event, Decided) and event.user == visitor

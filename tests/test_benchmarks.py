@@ -1,6 +1,7 @@
 """What is compared for speed does the same."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from benchmarks import numpy_alb
 from benchmarks.literal_alb import LiteralALB
 from benchmarks.numpy_alb import NumpyALB
 from benchmarks.told_logged import estimate_offsets, others_said
+from benchmarks.told_once import regret_once
 
 N_STEPS = 300
 
@@ -67,3 +69,12 @@ def test_whoever_is_told_the_offsets_is_told_the_truth() -> None:
     assert np.corrcoef(others, item_parts[items])[0, 1] > 0.9
     # Not a word of the user's own rating: what is left of it after the others has the noise that others do not know.
     assert abs(np.corrcoef(others - item_parts[items], ratings - 4.0 - user_parts[users] - item_parts[items])[0, 1]) < 0.05
+
+
+def test_whoever_is_told_what_others_said_is_wrong_only_about_who_differs(tmp_path: Path) -> None:
+    file = tmp_path / "films.csv"
+    tastes = [(f"user{number}", 5, 1) for number in range(6)] + [("contrarian", 1, 5)]
+    file.write_text("user,item,rating\n" + "".join(f"{user},heat,{heat}\n{user},alien,{alien}\n" for user, heat, alien in tastes))
+    regret = regret_once(str(file), 14, n_seeds=2)
+    assert regret.shape == (2, 14)
+    assert regret.sum(axis=1).tolist() == [4.0, 4.0], "one user is shown the worse of two items first"

@@ -25,6 +25,12 @@ def test_every_protocol_has_every_data_set_once() -> None:
     assert all(cell.environment.parameters()["repeats"] is False for cell in studies["no-repeats"].cells)
 
 
+def test_where_nothing_is_shown_twice_it_ends_when_everything_was_shown() -> None:
+    studies = protocol_studies({"gaussian": create("gaussian")}, horizon=50_000, n_seeds=2)
+    assert {study.cells[0].horizon for study in (studies["repeats"], studies["clicks"])} == {50_000}
+    assert {study.cells[0].horizon for study in (studies["no-repeats"], studies["clicks-no-repeats"])} == {200 * 200}
+
+
 def test_the_rival_is_the_best_of_the_others() -> None:
     regrets = {
         "mean-field": (90.0, 110.0),

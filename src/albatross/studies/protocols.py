@@ -27,7 +27,7 @@ CLICKS_ALREADY = ("uniform", "bernoulli")
 """Uniform data as clicks are Bernoulli data, and those are clicks as they are."""
 
 SHORTER = {"book-crossing": 10_000}
-"""Where users have too few items to be shown a new one for longer."""
+"""Where most users have few items, and would soon have been shown all."""
 
 
 class Standing(NamedTuple):
@@ -57,7 +57,9 @@ def protocol_studies(environments: Mapping[str, Environment], horizon: int = HOR
             if meaning["clicks"] and name in CLICKS_ALREADY:
                 continue
             environment = create(name, {"protocol": protocol})
-            steps = horizon if meaning["repeats"] else min(horizon, SHORTER.get(name, horizon))
+            steps = horizon
+            if not meaning["repeats"]:
+                steps = min(horizon, SHORTER.get(name, horizon), int(environment.world(0).lengths.sum()))
             made = (policies.create(policy, parameters) for policy, parameters in LEARNERS.values())
             cells += [Cell(name, environment, policy, horizon=steps) for policy in made]
         if cells:

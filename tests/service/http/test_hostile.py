@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import structlog
 from faults.hostile import POSTS, send_storm
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from live import Live
 
@@ -258,6 +258,9 @@ def test_twice_as_long_is_twice_as_much_work(attack: Callable[[int], bytes]) -> 
 
 
 @settings(max_examples=600, deadline=None)
+@example("null", "1", '"user": "ann", "user": "bob", ')
+@example("1", "1", '"event_id": "e", "user": "ann", "user": "bob", "item": "tea", ')
+@example("-0.0", "2.0", '"event_id": "e", "user":"ann","item":"tea",')
 @given(objects, objects, st.sampled_from(("", '"user": "ann", ', '"event_id": "e", "user":"ann","item":"tea",')))
 def test_the_quick_reader_takes_nothing_for_anything_else(value: str, other: str, start: str) -> None:
     def told(read: Callable[[bytes, Any], Any], body: bytes, kind: Any) -> str:

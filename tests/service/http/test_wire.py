@@ -279,7 +279,7 @@ def test_it_does_not_matter_where_a_stream_is_cut(tmp_path: Path, size: int) -> 
     run(tmp_path, play)
 
 
-SAID = b"POST /v1/recommend HTTP/1.1\r\nHost: localhost\r\nContent-Length: %b\r\nX: 1\r\n\r\n%b"
+SAID = b"POST /v1/recommend HTTP/1.1\r\nContent-Length: %b\r\nX: 1\r\nHost: localhost\r\n\r\n%b"
 
 
 @pytest.mark.parametrize(

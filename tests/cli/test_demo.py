@@ -15,6 +15,7 @@ def test_the_demo_explains_itself_and_leaves_a_figure(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(demo, "HORIZON", 400)
     monkeypatch.setattr(demo, "N_SEEDS", 2)
+    monkeypatch.setattr(demo, "_command", lambda: "albatross")
     assert main(["demo"]) == 0
     output = capsys.readouterr().out
     assert max(map(len, output.splitlines())) <= 80

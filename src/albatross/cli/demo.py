@@ -1,6 +1,5 @@
 """`albatross demo`: a minute for a newcomer."""
 
-import os
 import shutil
 import sys
 import time
@@ -73,7 +72,10 @@ def demo() -> None:
 
 def _command() -> str:
     """What to type: the name of the command, or its place where the shell does not find it by name."""
-    return "albatross" if shutil.which("albatross") else os.path.relpath(Path(sys.executable).with_name("albatross"))
+    if shutil.which("albatross"):
+        return "albatross"
+    place = Path(sys.executable).with_name("albatross")
+    return str(place.relative_to(Path.cwd()) if place.is_relative_to(Path.cwd()) else place)
 
 
 def _contenders(tuned: dict[str, float]) -> list[Policy]:

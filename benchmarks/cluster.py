@@ -18,7 +18,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from albatross import Agent
+from albatross.core.exchange import Exchange, Payload
 from albatross.policies.alb import ALB
+from albatross.policies.mean_field import MeanField
 from albatross.service.cluster import running
 from albatross.service.cluster.front import free_port
 from albatross.service.cluster.placing import shard_of
@@ -34,6 +39,8 @@ LINES, BATCHES = 1_000, 4
 """Lines of a batch, and batches under way at one time."""
 EVENTS = 100_000
 """On each shard, before one is killed."""
+FRESH, TURNS = 25, 25
+"""Ratings on each shard between two exchanges, and how many of these."""
 TICKS = os.sysconf("SC_CLK_TCK")
 PROGRAM = "import sys, albatross.cli; sys.exit(albatross.cli.main())"
 
@@ -223,8 +230,32 @@ async def run(server: PrivatePostgres, scratch: Path, events: int) -> None:
             await recover(several, ports[1], events)
 
 
+def exchange() -> None:
+    """What one exchange of two shards costs each, and how large it is."""
+    for policy in (ALB(rank=RANK), MeanField(rank=RANK)):
+        shards = [Exchange(Agent(policy, USERS, ITEMS), shard, SHARDS) for shard in range(SHARDS)]
+        random = np.random.default_rng(0)
+        found = []
+        for turn in range(TURNS):
+            count = FRESH if turn else USERS * 5
+            for shard in shards:
+                given = (random.integers(USERS, size=count), random.integers(ITEMS, size=count), random.integers(1, 6, size=count) * 1.0)
+                shard.agent.replay(*given)
+            began = time.process_time()
+            version = [shard.take().to_bytes() for shard in shards]
+            taken = time.process_time()
+            for shard in shards:
+                shard.fold([Payload.from_bytes(content) for content in version])
+            folded = time.process_time()
+            found.append((taken - began, folded - taken, sum(map(len, version))))
+        take, fold, size = (statistics.median(column) / SHARDS for column in zip(*found[3:], strict=True))
+        cost = f"take {take * 1e3:.2f} ms, fold {fold * 1e3:.2f} ms, {size:,.0f} bytes"
+        print(f"{policy.policy_name()}, after {FRESH} ratings on each of {SHARDS} shards: {cost}")
+
+
 def main(events: int) -> None:
     print("\n".join(machine.describe()))
+    exchange()
     with tempfile.TemporaryDirectory() as scratch, PrivatePostgres() as server:
         asyncio.run(run(server, Path(scratch), events))
 

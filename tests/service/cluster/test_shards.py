@@ -3,7 +3,9 @@
 import contextlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import numpy as np
 import psycopg
 import pytest
@@ -13,7 +15,7 @@ from town import Town
 from albatross.cli import main
 from albatross.policies.alb import ALB
 from albatross.policies.item_mean import ItemMean
-from albatross.service.api.answers import Accepted, Refusal
+from albatross.service.api.answers import Accepted, Refusal, Version
 from albatross.service.api.errors import BadValue, NotWritten, UnknownDecision, UnknownItem
 from albatross.service.api.requests import (
     AskDisk,
@@ -27,6 +29,7 @@ from albatross.service.api.requests import (
     ListUsers,
     LookBack,
     Recommend,
+    Request,
     RestoreItem,
     RetireItem,
     SetRewards,
@@ -40,8 +43,10 @@ from albatross.service.api.requests import (
     ViewDecision,
     ViewUser,
 )
+from albatross.service.api.routes import JSON, ROUTES
 from albatross.service.api.rules import Where
 from albatross.service.cluster.exchanging import CLOSE, WAIT
+from albatross.service.cluster.merging import plan_of
 from albatross.service.cluster.placing import shard_of
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.options import Options
@@ -250,6 +255,26 @@ def test_what_is_asked_of_all_shards(databases: Place, tmp_path: Path) -> None:
             town.ask(SimilarItems("i1"))
         assert town.ask(AskDisk()).seq == sum(engine._store.head.seq for engine in town.engines)
         assert town.ask(TakeSnapshot()).path.count(".npz") == 3
+
+
+class Unforeseen(Request[Version], frozen=True):
+    """A request that came later, and nobody has said what several shards do with it."""
+
+
+def test_what_nobody_has_thought_of_is_refused_and_not_answered_by_any_shard() -> None:
+    with pytest.raises(BadValue, match="Unforeseen cannot be answered where there are 3 shards"):
+        plan_of(Unforeseen(), 3)
+    with pytest.raises(BadValue, match="an id that you make"):
+        plan_of(Recommend(None), 3)
+    refused = set()
+    for route in ROUTES:
+        if route.gives == JSON and (route.reads or route.asks):
+            asked: Any = route.asks if route.reads is None else msgspec.convert(route.examples[0][1], route.reads)
+            try:
+                plan_of(asked, 3)
+            except BadValue:
+                refused.add(type(asked).__name__)
+    assert refused == {"LookBack", "JoinUsers"}
 
 
 def test_who_is_forgotten_is_taken_from_all_shards(databases: Place, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from typing import Annotated
 
 import numpy as np
 from cyclopts import Parameter
+from msgspec.structs import replace
 
 from albatross import environments
 from albatross.core.environment import Environment
@@ -24,7 +25,8 @@ from albatross.environments.world import expected_reward, offered, reaction
 from albatross.service.client import Client
 from albatross.service.cluster import running
 from albatross.service.cluster.front import free_port
-from albatross.service.engine.learned.options import Options
+from albatross.service.engine.learned.options import Options, new_genesis
+from albatross.service.engine.warming import warm
 from albatross.service.tools.private_postgres import PrivatePostgres
 
 SHARDS, FRONTS, VISITORS = 4, 2, 8
@@ -110,9 +112,11 @@ def demo(*, seconds: float = 60.0, stay: Annotated[bool, Parameter(negative=())]
         world = environments.from_text("movielens-100k", {})
     except InvalidInput:
         world = Stars()
+    options = Options(scale=(1, 5))
+    warm(replace(new_genesis(options), shards=SHARDS))  # compiled here once, and not by every shard at the same time
     with tempfile.TemporaryDirectory() as scratch, PrivatePostgres() as server:
         address = server.create_database("demo")
-        running.make(address, SHARDS, Options(scale=(1, 5)))
+        running.make(address, SHARDS, options)
         print(f"PostgreSQL runs at {address}; {SHARDS} shards and {FRONTS} fronts are being started by Ray.", flush=True)
         with _cluster(address, Path(scratch)) as url:
             crowd = Crowd(url, world)

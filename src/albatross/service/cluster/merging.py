@@ -26,7 +26,9 @@ from albatross.service.api.requests import (
     RestoreItem,
     RetireItem,
     SetRewards,
+    SimilarItems,
     Suppose,
+    TakeBackup,
     TakeSnapshot,
     UpsertItem,
     UpsertItems,
@@ -57,8 +59,10 @@ class Plan(NamedTuple):
 
 def plan_of(request: Request[Any], shards: int) -> int | Plan:
     """The shard that answers a request, or what is asked of several. Raises `Refused` for what several shards cannot answer."""
-    if isinstance(request, JoinUsers) or (isinstance(request, Recommend) and request.user is None):
+    if isinstance(request, JoinUsers):
         raise BadValue(f"there are {shards} shards, and a visitor may be on another than the user; accepted: a service of one shard")
+    if isinstance(request, Recommend) and request.user is None:  # an id that a shard makes may be one of another shard
+        raise BadValue(f"user is missing; accepted, as there are {shards} shards: an id that you make, such as that of a session")
     if isinstance(request, Recommend):
         return shard_of(request.whom, shards)
     if isinstance(request, ViewUser | ForgetUser | Suppose):
@@ -82,8 +86,12 @@ def plan_of(request: Request[Any], shards: int) -> int | Plan:
         return Plan([(shard, AskSums()) for shard in range(shards)], _series)
     if isinstance(request, LookBack):
         raise BadValue(f"there are {shards} shards, each with events and numbers of its own; accepted: a service of one shard")
+    if isinstance(request, ANYWHERE):
+        return 0
     merge = WHOLE.get(type(request))
-    return 0 if merge is None else Plan([(shard, request) for shard in range(shards)], merge)
+    if merge is None:
+        raise BadValue(f"{type(request).__name__} cannot be answered where there are {shards} shards; accepted: a service of one shard")
+    return Plan([(shard, request) for shard in range(shards)], merge)
 
 
 def _batch(request: FeedbackBatch, shards: int) -> Plan:
@@ -227,6 +235,9 @@ WHOLE: dict[type[Request[Any]], Callable[[list[Settled]], Answer]] = {
     Verify: _verdict,
 }
 """Asked of every shard as it is."""
+
+ANYWHERE = (SimilarItems, TakeBackup)
+"""What every shard answers alike."""
 
 
 def _only(settled: list[Settled]) -> Any:

@@ -38,7 +38,7 @@ def test_the_example_has_every_flag_and_all_of_it_is_accepted(tmp_path: Path, ca
     assert text == example()
     assert tomllib.loads(text) == {}
     whole = "\n".join(line.removeprefix("#") if line.startswith("#") and line[1:2] != " " else line for line in text.splitlines())
-    flags = {name for name in inspect.signature(serve).parameters if name not in ("folder", "config", "example_config", "setting")}
+    flags = {name for name in inspect.signature(serve).parameters if name not in ("folder", "root", "config", "example_config", "setting")}
     assert set(tomllib.loads(whole)) - {"set"} == flags == set(BY_KEY)
     read = read_file(written(tmp_path, whole) / FILE)
     assert set(read) == flags

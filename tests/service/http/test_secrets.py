@@ -167,7 +167,7 @@ from albatross.service.http import process
 def fail(*arguments):
     secret = "secretuser"
     raise RuntimeError(f"{secret} cannot be counted")
-process._most_connections = fail
+process.most_connections = fail
 """
     command = f"{before}\nimport sys, albatross.cli; sys.exit(albatross.cli.main())"
     arguments = ["serve", str(tmp_path / "shop"), "--scale=1..5", "--port=0", "--log=json"]

@@ -12,7 +12,7 @@ from albatross.service.api.errors import NoEligibleCandidate
 from albatross.service.api.rules import Fresh
 from albatross.service.api.verbs import Verbs
 
-SHOP = Shop(n_users=400, n_items=200, candidates=60, day=200, pace=20)
+SHOP = Shop(n_users=150, n_items=200, candidates=60, day=200, pace=20, level=-2.5, offsets=0.7, signal=2.0)
 """Small enough that an afternoon shows what is learned."""
 EVENTS = {"impression": 0.0, "click": 1.0, "cart": 3.0, "purchase": 5.0}
 SLATE = 4

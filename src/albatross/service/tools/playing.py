@@ -12,7 +12,7 @@ from albatross.service.api.errors import NoEligibleCandidate
 from albatross.service.api.rules import Fresh
 from albatross.service.api.verbs import Verbs
 
-SHOP = Shop(n_users=150, n_items=200, candidates=60, day=200, pace=20, level=-2.5, offsets=0.7, signal=2.0)
+SHOP = Shop(n_users=100, n_items=200, candidates=60, day=100, pace=20, level=-3.5, offsets=1.5, signal=2.0)
 """Small enough that an afternoon shows what is learned."""
 EVENTS = {"impression": 0.0, "click": 1.0, "cart": 3.0, "purchase": 5.0}
 SLATE = 4
@@ -20,7 +20,7 @@ LOGS_IN, LOGS_OUT = 0.5, 0.2
 """The chance that a visitor logs in during a visit, and that somebody with a name comes without it the next time."""
 LOOKS_FOR = 0.25
 """The chance that a visit is to one category alone."""
-PIECES = 3
+PIECES = 5
 """So many of an item are sold before it is sold out, until the next day."""
 
 

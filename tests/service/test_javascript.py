@@ -44,6 +44,7 @@ def life(shop: Any) -> dict[str, Any]:
     shop.similar_items("tea")
     shop.retire_item("water")
     shop.restore_item("water")
+    shop.join(shop.recommend(None, candidates=["tea"]).user, "eve")
     view = shop.user("ann", 3)
     forgotten = shop.forget_user("bob")
     series, version = shop.series(), shop.version()

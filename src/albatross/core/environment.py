@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from albatross.kernels.operations import Items
 
-GAUSSIAN, UNIFORM, BERNOULLI, LOGGED, LOGISTIC, STARS = range(6)
+GAUSSIAN, UNIFORM, BERNOULLI, LOGGED, LOGISTIC, STARS, SHOPPING = range(7)
 """How a user reacts to an item: the mean plus noise, a coin with that mean, the rating in the log, a coin with the logistic function of
-⟨user, item⟩ as its mean, or ⟨user, item⟩ rounded to one of five stars, up or down so that the mean is kept."""
+⟨user, item⟩ as its mean, ⟨user, item⟩ rounded to one of five stars, up or down so that the mean is kept, or a click by such a coin, if the
+user reacts at all, and after a click perhaps a purchase."""
 
 
 class World(NamedTuple):
@@ -50,6 +51,16 @@ class World(NamedTuple):
     """Where a window moves through the catalogue: arrivals between two of its steps; otherwise 0."""
     delay: int
     """So many ratings are given before one is heard of."""
+    day: int
+    """Arrivals a day, where days differ; otherwise 0."""
+    stock: int
+    """Where a window moves through the catalogue: each item is sold out one day in so many; 0: never."""
+    returning: float
+    """Where days differ: the chance that somebody has been there before."""
+    silent: float
+    """In a shop: the chance that a user does not react, whatever they are shown."""
+    buying: float
+    """In a shop: the chance that a click is followed by a purchase."""
 
 
 class OtherRatings(NamedTuple):

@@ -13,9 +13,10 @@ from albatross.core.parameters import Recipe
 from albatross.datasets.tabular import EXTENSIONS
 from albatross.environments.further import FURTHER
 from albatross.environments.ratings import Protocol, Ratings, RatingsFile
+from albatross.environments.shop import Shop
 from albatross.environments.synthetic import WORLDS, Synthetic
 
-SYNTHETIC: dict[str, type[Synthetic]] = {**WORLDS, **FURTHER}
+SYNTHETIC: dict[str, type[Synthetic]] = {**WORLDS, **FURTHER, "shop": Shop}
 """The three of the paper, and further ones."""
 
 PROTOCOLS: dict[str, dict[str, bool]] = {

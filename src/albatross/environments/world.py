@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from albatross.core.environment import BERNOULLI, GAUSSIAN, LOGGED, LOGISTIC, STARS, OtherRatings, Truth, World
+from albatross.core.environment import BERNOULLI, GAUSSIAN, LOGGED, LOGISTIC, SHOPPING, STARS, OtherRatings, Truth, World
 from albatross.core.errors import InvalidInput
 from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import dot
@@ -16,6 +16,11 @@ NO_OFFSETS = np.empty(0, np.int64)
 NO_RATINGS = np.empty(0)
 NO_OFFERS = np.empty(0, np.int64)
 EQUAL_CHANCES = np.empty(0)
+
+CLICK, PURCHASE = 1.0, 5.0
+"""What they are worth in a shop."""
+SAME_HOUR = 0.05
+"""Who comes back to a shop comes at about the same hour: up to so many days earlier or later."""
 
 MOST_TOLD = 100
 """Ratings by one other user, at most; otherwise half of the items."""
@@ -43,6 +48,12 @@ def walk(world: World, user: int, random: np.random.Generator) -> None:
 
 
 @kernel
+def is_sold_out(world: World, item: int, number: int) -> bool:
+    """Whether an item is missing on the day of this arrival, the first of which is 1."""
+    return world.stock > 0 and (item + (number - 1) // world.day) % world.stock == 0
+
+
+@kernel
 def draw_offer(world: World, user: int, random: np.random.Generator) -> None:
     """Where candidates change with every arrival: a window on the catalogue, or any selection with equal chances."""
     if world.offers.size == 0:
@@ -55,7 +66,10 @@ def draw_offer(world: World, user: int, random: np.random.Generator) -> None:
         first = (number - 1) // world.pace
         n_drawn = world.items.size
         for place in range(n_drawn):
-            world.items[place] = (first + place) % n_items
+            while is_sold_out(world, first % n_items, number):
+                first += 1
+            world.items[place] = first % n_items
+            first += 1
     while n_drawn < world.items.size:
         item = int(n_items * random.random())
         if world.offers[item] != number:
@@ -79,7 +93,15 @@ def mean_of(world: World, product: float) -> float:
         return 1.0 / (1.0 + math.exp(-product))
     if world.reaction == STARS:
         return min(max(product, 1.0), 5.0)
+    if world.reaction == SHOPPING:
+        return (1.0 - world.silent) / (1.0 + math.exp(-product)) * worth_of_click(world)
     return product
+
+
+@kernel
+def worth_of_click(world: World) -> float:
+    """What a click is worth on average, with the purchase that may follow it."""
+    return CLICK + world.buying * (PURCHASE - CLICK)
 
 
 @kernel
@@ -99,6 +121,9 @@ def reaction(world: World, expected: float, draw: float) -> float:
         return 1.0 if draw < expected else 0.0
     if world.reaction == STARS:
         return math.floor(expected + draw)
+    if world.reaction == SHOPPING:
+        clicking = expected / worth_of_click(world)
+        return 0.0 if draw >= clicking else PURCHASE if draw < world.buying * clicking else CLICK
     if world.reaction == GAUSSIAN:
         return expected + world.spread * draw
     return expected + world.spread * (draw - 0.5)
@@ -162,6 +187,11 @@ def new_world(
     stay: float = 1.0,
     pace: int = 0,
     delay: int = 0,
+    day: int = 0,
+    stock: int = 0,
+    returning: float = 0.0,
+    silent: float = 0.0,
+    buying: float = 0.0,
 ) -> World:
     """A fresh world. `offsets` has one number more than there are users, or none for the whole catalogue.
 
@@ -190,11 +220,18 @@ def new_world(
         stay=float(stay),
         pace=int(pace),
         delay=int(delay),
+        day=int(day),
+        stock=int(stock),
+        returning=float(returning),
+        silent=float(silent),
+        buying=float(buying),
     )
 
 
 def arrivals(world: World, random: np.random.Generator, horizon: int) -> NDArray[np.int32]:
     """Which users arrive: each with their own probability, as long as there is something to show them."""
+    if world.day > 0:
+        return _day_by_day(world, random, horizon)
     if world.repeats:
         return _anybody(world, random, horizon)
     servable = int(world.lengths.sum())
@@ -211,6 +248,25 @@ def _anybody(world: World, random: np.random.Generator, horizon: int) -> NDArray
     if world.crowd.size == 0:
         return random.integers(world.best.size, size=horizon, dtype=np.int32)
     users: NDArray[np.int32] = np.searchsorted(world.crowd, random.random(horizon) * world.crowd[-1], side="right").astype(np.int32)
+    return users
+
+
+def _day_by_day(world: World, random: np.random.Generator, horizon: int) -> NDArray[np.int32]:
+    """On the first day new users, one after the other; later, between them, those who came at about this hour on the day before."""
+    users = np.zeros(horizon, np.int32)
+    returns = random.random(horizon) < world.returning
+    shifts = random.integers(-int(SAME_HOUR * world.day), int(SAME_HOUR * world.day) + 1, horizon)
+    anywhere = random.random(horizon)
+    n_users, newest = world.best.size, 0
+    for step in range(1, horizon):
+        before = step - world.day + shifts[step]
+        if before >= 0 and returns[step]:
+            users[step] = users[before]
+        elif newest < n_users - 1:
+            newest += 1
+            users[step] = newest
+        else:
+            users[step] = users[int(step * anywhere[step])]
     return users
 
 
@@ -242,6 +298,8 @@ def truth_of(world: World) -> Truth:
             means = 1.0 / (1.0 + np.exp(-means))
         if world.reaction == STARS:
             means = np.clip(means, 1.0, 5.0)
+        if world.reaction == SHOPPING:
+            means = (1.0 - world.silent) / (1.0 + np.exp(-means)) * worth_of_click(world)
         return Truth(means, world.item_factors)
     means = np.full((n_users, int(world.items.max()) + 1), -np.inf)
     means[np.repeat(np.arange(n_users), world.lengths), world.items] = world.ratings
@@ -258,5 +316,5 @@ def ratings_by(strangers: NDArray[np.float64], world: World, random: np.random.G
     means = np.zeros(users.size)
     for a in range(strangers.shape[1]):
         means += strangers[users, a] * world.item_factors[items.ravel(), a]
-    ratings = [reaction(world, mean, draw) for mean, draw in zip(means, draws, strict=True)]
+    ratings = [reaction(world, mean_of(world, mean), draw) for mean, draw in zip(means, draws, strict=True)]
     return OtherRatings(users, items.ravel(), np.array(ratings))

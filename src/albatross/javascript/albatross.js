@@ -164,6 +164,11 @@ export class Client {
     return this.ask("/v1/users/get", { user, n });
   }
 
+  /** @type {import("./albatross.d.ts").Client["join"]} */
+  join(visitor, user) {
+    return this.ask("/v1/users/join", { visitor, user });
+  }
+
   /** @type {import("./albatross.d.ts").Client["forgetUser"]} */
   forgetUser(user) {
     return this.ask("/v1/users/forget", { user });

@@ -14,8 +14,8 @@ export class Client {
   constructor(url: string, options?: ClientOptions);
   readonly url: string;
   readonly patience: number;
-  /** What to show this user: one item, or `n` of them, best first. */
-  recommend(user: string, options?: Omit<Recommend, "user">): Promise<Decision>;
+  /** What to show this user: one item, or `n` of them, best first. With null, a visitor whom nobody knows: the answer has their id. */
+  recommend(user: string | null, options?: Omit<Recommend, "user">): Promise<Decision>;
   /** The rating of a decision, or of its id; of several items, say which. */
   rate(decision: Decision | string, rating: number, options?: { item?: string; user?: string; event_id?: string }): Promise<Accepted>;
   /** A rating without a decision: the user chose the item by themselves. */
@@ -36,6 +36,8 @@ export class Client {
   restoreItem(item: string): Promise<ItemAccepted>;
   /** What is believed of a user, and the items with the best scores. */
   user(user: string, n?: number): Promise<UserView>;
+  /** A visitor turned out to be this user: all they said, and will say, is the user's. */
+  join(visitor: string, user: string): Promise<UsersJoined>;
   /** Erase a user from the log, and rebuild the model as if they had never come. */
   forgetUser(user: string): Promise<Forgotten>;
   /** The state id, the head of the log, and what the folder began with. */

@@ -24,6 +24,7 @@ from albatross.service.api.requests import (
     Feedback,
     FeedbackBatch,
     ForgetUser,
+    JoinUsers,
     ListEvents,
     ListItems,
     ListUsers,
@@ -233,7 +234,7 @@ def test_what_is_asked_of_all_shards(databases: Place, tmp_path: Path) -> None:
         assert times == sorted(times, reverse=True)
         assert {event.shard for event in town.ask(ListEvents(n=100)).events} == {0, 1, 2}
         assert [event.seq for event in town.ask(ListEvents(n=2, before=5, shard=1)).events] == [4, 3]
-        for refused in (ListEvents(before=5), ListEvents(shard=3), LookBack(3)):
+        for refused in (ListEvents(before=5), ListEvents(shard=3), LookBack(3), Recommend(None), JoinUsers("u1", "u2")):
             with pytest.raises(BadValue, match="accepted: "):
                 town.ask(refused)
         with pytest.raises(NotWritten, match="PostgreSQL's own backups"):

@@ -178,6 +178,25 @@ def test_new_items_get_their_share(tmp_path: Path) -> None:
         assert abs(len(new) / 3_000 - 0.1) < 0.03
 
 
+def test_one_new_item_in_ten_places(tmp_path: Path) -> None:
+    """A quota of the slate: never fewer, and where the share is no whole number of places, on average. Its place is any."""
+    with stocked(tmp_path / "shop", floor=0.0) as engine:
+        view, new = Overlay(engine._model), {"i8", "i9", "i10", "i11"}  # those that no decision has shown
+        without = {item.item for item in decide(view, Recommend("u1", 10, by="popular"), 1, 1, 0.0).items}
+        counts, places = Counter[int](), Counter[int]()
+        for seq in range(1_500):
+            slate = decide(view, Recommend("u1", 5, by="popular", fresh=Fresh(0.2, 1)), seq, 1, 0.0).items
+            counts[sum(item.item in new for item in slate)] += 1
+            places.update(place for place, item in enumerate(slate) if item.item in new)
+        assert len(without & new) == 2
+        assert set(counts) == {1}
+        assert all(abs(places[place] / 1_500 - 0.2) < 5 * np.sqrt(0.16 / 1_500) for place in range(5))
+        slates = [decide(view, Recommend("u1", 3, by="popular", fresh=Fresh(0.5, 1)), seq, 1, 0.0).items for seq in range(1_500)]
+        counts = Counter(sum(item.item in new for item in slate) for slate in slates)
+        assert set(counts) == {1, 2}
+        assert abs(counts[2] / 1_500 - 0.5) < 5 * np.sqrt(0.25 / 1_500)
+
+
 def test_decisions_with_rules_replay(tmp_path: Path) -> None:
     """Also those of one group, in which each sees what the ones before have shown."""
     with stocked(tmp_path / "shop") as engine:

@@ -234,9 +234,23 @@ def test_the_examples_of_every_route_work(shop: Live, route: Route) -> None:
         reply = shop.post(route.path, body)
         if "decision_id" in body and isinstance(body, dict):
             refused(reply, 404, "unknown-decision")  # whoever reads it has a decision of their own
+        elif "visitor" in body and isinstance(body, dict):
+            refused(reply, 404, "unknown-user")  # the same
         else:
             assert reply.status == 200, reply.body
             assert reply.headers["content-type"] == route.gives
+
+
+def test_a_visitor_gets_an_id_and_becomes_a_user(shop: Live) -> None:
+    decision = accepted(shop.post("/v1/recommend", {"user": None, "candidates": ["visited tea"]}))
+    accepted(shop.post("/v1/feedback", {"event_id": "of a visitor", "decision_id": decision["decision_id"], "rating": 4}))
+    for expected in (True, False):
+        joined = accepted(shop.post("/v1/users/join", {"visitor": decision["user"], "user": "visited"}))
+        assert (joined["user"], joined["joined"]) == ("visited", expected)
+    assert accepted(shop.post("/v1/users/get", {"user": decision["user"]}))["user"] == "visited"
+    refused(shop.post("/v1/recommend", {"candidates": ["visited tea"]}), 422, "bad-value")
+    refused(shop.post("/v1/users/join", {"visitor": decision["user"], "user": "somebody else"}), 422, "bad-value")
+    refused(shop.post("/v1/users/join", {"visitor": None, "user": "visited"}), 422, "bad-value")
 
 
 def test_a_later_event_takes_the_place_of_the_earlier_one(shop: Live) -> None:

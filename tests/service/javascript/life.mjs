@@ -23,6 +23,7 @@ export async function life({ Client, Refused }, url) {
   await shop.similarItems("tea");
   await shop.retireItem("water");
   await shop.restoreItem("water");
+  await shop.join((await shop.recommend(null, { candidates: ["tea"] })).user, "eve");
   const view = await shop.user("ann", 3);
   const forgotten = await shop.forgetUser("bob");
   const series = await shop.series();

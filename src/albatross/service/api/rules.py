@@ -49,7 +49,10 @@ class Quota(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Fresh(Struct, frozen=True, forbid_unknown_fields=True):
-    """Of the places of slates, this share goes to items that were shown fewer than `below` times, each as likely as the other."""
+    """Of the places of a slate, this share at least goes to items that were shown fewer than `below` times, each as likely as the other.
+
+    Of ten places with the share 0.1, one; of four places, one in four of ten slates.
+    """
 
     share: Annotated[float, Meta(gt=0, le=1)]
     below: Annotated[int, Meta(ge=1, le=1_000_000)] = 10

@@ -147,8 +147,8 @@ class Rules(Struct, frozen=True, array_like=True):
     """The condition on items, as it was asked."""
     quotas: list[tuple[str, int]]
     """Attribute, and how many items may share a label of it."""
-    fresh: tuple[float, int] | None
-    """The share of new items, and how often an item may have been shown and still be new."""
+    fresh: list[float] | None
+    """The share of new items, how often an item may have been shown and still be new, and 1 where the share is that of a slate."""
     by: Literal["policy", "popular", "new"]
 
 

@@ -1,8 +1,8 @@
 """A recommendation with rules: only items that satisfy a condition, quotas per slate, a share for new items, or another ranking.
 
-At each place, with probability `share` a new item is shown, any of them as likely as the other; else with probability `floor` any item;
-else the one that ranks first. The propensity of an item at its place is the sum over these ways, given the items before it: it stays true
-under all rules, because they only say which items there are to choose from, and with which probability.
+At each place, with the probability that `newcomers` tells a new item is shown, any of them as likely as the other; else with probability
+`floor` any item; else the one that ranks first. The propensity of an item at its place is the sum over these ways, given the items before
+it: it stays true under all rules, because they only say which items there are to choose from, and with which probability.
 """
 
 import math
@@ -30,10 +30,14 @@ from albatross.service.engine.deciding.choosing import (
     likelihood_of_other,
     others,
 )
+from albatross.service.engine.deciding.newcomers import FreshByPlace, Newcomers
 from albatross.service.engine.deciding.overlay import Overlay
 from albatross.service.engine.learned.descriptions import labels_of
 from albatross.service.engine.learned.model import NONE, Model
 from albatross.service.storage.events import Decided, Placed, Rules
+
+PER_SLATE = 1.0
+"""Behind share and limit in the log: the share is that of a slate, not of each place."""
 
 
 def is_ruled(request: Recommend) -> bool:
@@ -46,7 +50,7 @@ def rules_of(request: Recommend) -> Rules | None:
         return None
     where: dict[str, Any] | None = None if request.where is None else msgspec.to_builtins(request.where)
     quotas = [(quota.attribute, quota.most) for quota in request.quotas]
-    return Rules(where, quotas, None if request.fresh is None else (request.fresh.share, request.fresh.below), request.by)
+    return Rules(where, quotas, None if request.fresh is None else [request.fresh.share, request.fresh.below, PER_SLATE], request.by)
 
 
 def request_of(event: Decided) -> Recommend:
@@ -59,9 +63,14 @@ def request_of(event: Decided) -> Recommend:
         asked,
         where=None if rules.where is None else msgspec.convert(rules.where, Where),
         quotas=[Quota(attribute, most) for attribute, most in rules.quotas],
-        fresh=None if rules.fresh is None else Fresh(*rules.fresh),
+        fresh=None if rules.fresh is None else _fresh_of(rules.fresh),
         by=rules.by,
     )
+
+
+def _fresh_of(said: list[float]) -> Fresh:
+    share, below = said[0], int(said[1])
+    return Fresh(share, below) if said[2:] == [PER_SLATE] else FreshByPlace(share, below)
 
 
 def candidates_for(view: Overlay, request: Recommend, pending: Items, at: float) -> Items:
@@ -87,6 +96,7 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
     random = decision_stream(model, seq)
     quotas = Quotas(view, request.quotas)
     shown = _times_shown(view) if request.fresh is not None else None
+    newcomers = None if request.fresh is None else Newcomers(request.fresh, min(request.n, remaining.size))
     placed: list[Placed] = []
     while remaining.size:
         then = random.bit_generator.state
@@ -95,14 +105,17 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
             remaining, counted, then = others(remaining, pending), NONE, random.bit_generator.state
             best, certainty = _first(view, agent, user, remaining, counted, random, request.by)
         new = NONE if shown is None or request.fresh is None else np.flatnonzero(shown[remaining] < request.fresh.below).astype(np.int32)
-        share = request.fresh.share if request.fresh is not None and new.size else 0.0
+        share = newcomers.share() if newcomers is not None and new.size else 0.0
         position, by_chance = _drawn(random, share, new, model.genesis.floor, remaining.size, best)
         if position != best and request.by == "policy":  # only now more than the choice is asked for
             _fill_slate(agent, user, remaining, counted, random, then)
         scores = agent.slate.scores[: remaining.size]
         likely = certainty if position == best else likelihood_of_other(scores, position, certainty)
         usual = model.genesis.floor / remaining.size + (1.0 - model.genesis.floor) * likely
-        propensity = (1.0 - share) * usual + (share / new.size if position in new else 0.0)
+        chance = 1.0 / new.size if position in new else 0.0
+        propensity = (1.0 - share) * usual + share * chance
+        if newcomers is not None and new.size:
+            newcomers.show(chance, usual)
         number = int(remaining[position])
         score, mean = finite(scores[position]), finite(agent.slate.means[position])
         placed.append(Placed(view.name_of(number), score, mean, None if math.isnan(propensity) else propensity, by_chance))

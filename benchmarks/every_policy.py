@@ -1,4 +1,7 @@
-"""What a step of each policy takes at the size of MovieLens 100K, beside the limit for it."""
+"""What a step of each policy takes at the size of MovieLens 100K, beside the limit for it.
+
+Run it twice: a process that has just compiled a policy runs it slower than one that loads the machine code.
+"""
 
 from collections.abc import Iterator
 

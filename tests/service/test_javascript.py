@@ -112,6 +112,12 @@ def test_what_got_no_answer_is_sent_again_and_counts_once(shop: Live, node: Any)
     assert (after.decisions - before.decisions, after.ratings - before.ratings) == (1, 1)
 
 
+def test_a_visitor_turns_out_to_be_a_user(shop: Live, node: Any) -> None:
+    told = node("life.mjs", "meet", f"http://localhost:{shop.port}", "met in javascript")
+    assert told["visitor"]
+    assert told["ratings"] == 1
+
+
 class Scripted(Client):
     """Hears what a script says."""
 

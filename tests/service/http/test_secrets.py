@@ -26,12 +26,12 @@ WORDS = ("secretuser", "secretitem", "secretevent", "secretheader", "secretpath"
 BROKEN_ENGINE = """
 from albatross.service.engine.group import Group
 run = Group.run
-def fail(self, tickets):
+def fail(self, tickets, *rest):
     for ticket in tickets:
         user = getattr(ticket.request, "user", None)
         if user == "secretuser-breaks-it":
             raise KeyError(f"no room for {user}")
-    return run(self, tickets)
+    return run(self, tickets, *rest)
 Group.run = fail
 """
 BROKEN_ROOM = """

@@ -69,3 +69,13 @@ export async function visit({ Client }, url) {
   const accepted = await shop.rate(decision, 4);
   return { decision: decision.decision_id, duplicate: accepted.duplicate };
 }
+
+/** Somebody whom nobody knows rates, and turns out to be `user`: how many ratings they have then. */
+export async function meet({ Client }, url, user) {
+  const shop = new Client(url);
+  const decision = await shop.recommend(null, { candidates: ["m1", "m2"] });
+  await shop.rate(decision, 4);
+  await shop.join(decision.user, user);
+  await shop.join(decision.user, user);
+  return { visitor: decision.user, ratings: (await shop.user(user)).ratings };
+}

@@ -9,6 +9,8 @@ import pytest
 from albatross.kernels import optimizing
 from albatross.kernels.compiling import kernel, program
 
+njit: Any = numba.njit  # published with types in some versions and without in others
+
 
 @kernel
 def inner(x: float) -> float:
@@ -44,15 +46,28 @@ def test_what_an_entry_calls_is_optimized_with_it(optimized: list[str]) -> None:
 
 
 def test_functions_of_others_are_optimized_each(optimized: list[str]) -> None:
-    compiled: Any = numba.njit
-
-    @compiled  # type: ignore[untyped-decorator]
+    @njit  # type: ignore[untyped-decorator]
     def callee(x: float) -> float:
         return x + 1.0
 
-    @compiled  # type: ignore[untyped-decorator]
+    @njit  # type: ignore[untyped-decorator]
     def caller(x: float) -> float:
         return callee(x) * 2.0  # type: ignore[no-any-return]
 
     assert caller(3.0) == 8.0
     assert {"callee", "caller"} <= {name.rpartition(".")[2] for name in optimized}
+
+
+def test_a_function_that_python_and_an_entry_call_serves_both() -> None:
+    """It is first compiled on behalf of the entry."""
+
+    @njit  # type: ignore[untyped-decorator]
+    def shared(x: float) -> float:
+        return math.sqrt(x) + 1.0
+
+    def entry(x: float) -> float:
+        return middle(x) + shared(x)  # type: ignore[no-any-return]
+
+    with optimizing.optimized_once():
+        assert njit(entry)(4.0) == 6.0
+    assert shared(4.0) == 3.0

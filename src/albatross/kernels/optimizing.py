@@ -1,8 +1,8 @@
 """Optimizes an entry into compiled code once, together with all that it calls.
 
-Numba optimizes each function by itself, and again within every function that calls it. Ours are only ever run as part of an entry. So while
-an entry is compiled, what it calls is linked in as it is, and the whole is optimized at the end: the same machine code, to the bit in what
-it computes, in about two thirds of the time (decision 0024).
+Numba optimizes each function by itself, and again within every function that calls it, and makes machine code of it each time. Ours are
+only ever run as part of an entry. So while an entry is compiled, what it calls is linked in as it is, and the whole is optimized and made
+machine code at the end: the same, to the bit in what it computes, in about half of the time (decision 0024).
 """
 
 import threading
@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numba
 from numba.core import event
 from numba.core.codegen import JITCodeLibrary
+from numba.core.cpu import CPUContext
 
 _here = threading.local()
 
@@ -19,34 +21,60 @@ _here = threading.local()
 @contextmanager
 def optimized_once() -> Iterator[None]:
     """While this lasts, an entry of ours is compiled in this thread."""
-    before = getattr(_here, "depth", None)
-    _here.depth = 0
+    before = getattr(_here, "compiling", None)
+    _here.compiling = []
     try:
         yield
     finally:
-        _here.depth = before
+        _here.compiling = before
 
 
-class _Depth(event.Listener):
-    """Counts the functions that are being compiled, each for the one before."""
+class _Listener(event.Listener):
+    """Keeps what is being compiled, each function for the one before: whether Python can never call it."""
 
     def on_start(self, event: Any) -> None:
-        if getattr(_here, "depth", None) is not None:
-            _here.depth += 1
+        if getattr(_here, "compiling", None) is not None:
+            _here.compiling.append(bool(event.data["dispatcher"].targetoptions.get("no_cpython_wrapper")))
 
     def on_end(self, event: Any) -> None:
-        if getattr(_here, "depth", None) is not None:
-            _here.depth -= 1
+        if getattr(_here, "compiling", None) is not None:
+            _here.compiling.pop()
+
+
+def _is_inner() -> bool:
+    """Whether what is being compiled now is only ever run as part of what calls it."""
+    compiling: list[bool] = getattr(_here, "compiling", None) or []
+    return bool(compiling) and compiling[-1]
 
 
 def _optimize_entries(library: Any) -> None:
-    depth = getattr(_here, "depth", None)
-    if depth is None or depth <= 1:
+    if not _is_inner():
         _optimize(library)
 
 
+def _finish_entries(library: Any) -> None:
+    if not _is_inner():
+        _finish(library)
+        return
+    library._finalize_dynamic_globals()
+    library._finalized = True
+
+
+def _execute_entries(context: Any, library: Any, description: Any, environment: Any) -> Any:
+    if not _is_inner():
+        return _execute(context, library, description, environment)
+    library._ensure_finalized()
+    # Numba knows a function by this object. It has no address: nobody calls it.
+    return _named(description.lookup_module(), description.qualname, "", 0, environment, (library,))
+
+
 _library: Any = JITCodeLibrary
+_context: Any = CPUContext
 _optimize: Any = getattr(_library, "_optimize_final_module", None)
-if _optimize is not None:  # another release of Numba may do without: then compiling takes longer, and nothing else changes
-    _library._optimize_final_module = _optimize_entries
-    event.register("numba:compile", _Depth())  # type: ignore[no-untyped-call]
+_finish: Any = getattr(_library, "_finalize_final_module", None)
+_execute: Any = getattr(_context, "get_executable", None)
+_named: Any = getattr(getattr(numba, "_dynfunc", None), "make_function", None)
+if None not in (_optimize, _finish, _execute, _named):  # another release of Numba may do without: then compiling only takes longer
+    _library._optimize_final_module, _library._finalize_final_module = _optimize_entries, _finish_entries
+    _context.get_executable = _execute_entries
+    event.register("numba:compile", _Listener())  # type: ignore[no-untyped-call]

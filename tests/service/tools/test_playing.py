@@ -15,11 +15,12 @@ from albatross.service.storage.events import Decided, Described, Joined, Reacted
 from albatross.service.storage.reading import read_events
 from albatross.service.tools.playing import EVENTS, PIECES, Play
 
-SMALL = Shop(n_users=20, n_items=30, candidates=12, day=30, pace=15, categories=3, level=0.0)
+SMALL = Shop(n_users=20, n_items=30, candidates=12, day=100, pace=15, categories=3, level=0.0, buying=0.5)
 
 
 def test_a_public_does_what_a_shop_sees(tmp_path: Path) -> None:
     with Recommender(tmp_path / "shop", events=EVENTS, policy=ItemMean()) as shop:
+        shop.upsert_item("somebody else's")
         playing = Play(shop, visits=120, shop=SMALL)
         playing.open()
         stages = list(playing.visits())
@@ -46,7 +47,7 @@ def test_a_public_does_what_a_shop_sees(tmp_path: Path) -> None:
 
 def test_a_service_without_its_events_is_refused(tmp_path: Path) -> None:
     with Recommender(tmp_path / "shop", events={"click": 1, "buy": 5}, policy=ItemMean()) as shop:
-        with pytest.raises(InvalidInput, match="has the events click, buy; accepted: one with impression=0, cart=3, purchase=5, too"):
+        with pytest.raises(InvalidInput, match="has the events click, buy; accepted: one that has impression=0, cart=3, purchase=5 too"):
             Play(shop, visits=1).open()
         assert shop.version().items == 0
 

@@ -44,6 +44,8 @@ class Play:
         self._users = arrivals(self._world, stream(seed, "arrivals"), visits)
         self._known: dict[int, str] = {}
         """By which id each user is known to the service."""
+        self._numbers = {_name(item): item for item in range(shop.n_items)}
+        """Items that were there before are none of theirs: they are passed over."""
         self._sold: dict[int, int] = {}
         self._first, self._day = 0, -1
         self.played = Played(0, 0, 0, 0, 0, 0)
@@ -115,12 +117,12 @@ class Play:
         """What is done with each item of a slate, from the first to the last, by somebody who reacts at all."""
         world = self._world
         for shown in decision.items:
-            item = int(shown.item.rpartition("-")[2])
-            expected = expected_reward(world, user, 0, item) / (1.0 - world.silent)
+            item = self._numbers.get(shown.item)
+            expected = 0.0 if item is None else expected_reward(world, user, 0, item) / (1.0 - world.silent)
             reward = reaction(world, expected, self._random.random())
             self.service.report(decision, "impression" if reward < CLICK else "click", shown.item)
             self._count(shown=1, clicks=reward >= CLICK, purchases=reward >= PURCHASE)
-            if reward >= PURCHASE:
+            if item is not None and reward >= PURCHASE:
                 self.service.report(decision, "cart", shown.item)
                 self.service.report(decision, "purchase", shown.item)
                 self._sell(item)

@@ -112,10 +112,10 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
         scores = agent.slate.scores[: remaining.size]
         likely = certainty if position == best else likelihood_of_other(scores, position, certainty)
         usual = model.genesis.floor / remaining.size + (1.0 - model.genesis.floor) * likely
-        chance = 1.0 / new.size if position in new else 0.0
-        propensity = (1.0 - share) * usual + share * chance
+        is_new = position in new
+        propensity = (1.0 - share) * usual + (share / new.size if is_new else 0.0)
         if newcomers is not None and new.size:
-            newcomers.show(chance, usual)
+            newcomers.show(1.0 / new.size if is_new else 0.0, usual)
         number = int(remaining[position])
         score, mean = finite(scores[position]), finite(agent.slate.means[position])
         placed.append(Placed(view.name_of(number), score, mean, None if math.isnan(propensity) else propensity, by_chance))

@@ -157,7 +157,7 @@ def _watch(address: str, crowd: Crowd, seconds: float) -> None:
     """Say how it goes, and kill a shard after a third of the time."""
     began: float | None = None
     killed = False
-    print(f"\n{'seconds':>8}{'ratings':>10}{'per second':>12}{'mean rating':>13}{'exchanges':>11}  shards that serve")
+    print(f"\n{'seconds':>8}{'ratings':>10}{'per second':>12}{'mean rating':>13}{'exchanges':>11}{'owners of shards':>18}")
     last = time.monotonic()
     while (began is None or time.monotonic() - began < seconds) and crowd.failure is None:
         crowd.ended.wait(seconds / LINES)
@@ -167,11 +167,11 @@ def _watch(address: str, crowd: Crowd, seconds: float) -> None:
                 continue  # nobody was answered yet
             began = now
         known = running.status(address)
-        serving = sum(shard["state"] == "serving" for shard in known["shards"])
+        owners = sum(shard["epoch"] for shard in known["shards"])
         mean = f"{np.mean(ratings):.2f}" if ratings else "-"
         rate = len(ratings) / (now - last)
         print(
-            f"{now - began:8.0f}{crowd.ratings:10,}{rate:12,.0f}{mean:>13}{known['item_version']:11,}  {serving} of {SHARDS}",
+            f"{now - began:8.0f}{crowd.ratings:10,}{rate:12,.0f}{mean:>13}{known['item_version']:11,}{owners:18}",
             flush=True,
         )
         last = now

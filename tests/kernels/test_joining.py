@@ -74,6 +74,7 @@ def test_a_table_of_pairs_never_grows_out_of_its_arrays() -> None:
         assert plays == total
         found[user, item] = total
     assert np.array_equal(found, expected)
+    assert agent.state.pairs.used[0] == np.count_nonzero(found)
     assert agent.state.pairs.items.size < 4 * agent.state.pairs.used[0]
 
 

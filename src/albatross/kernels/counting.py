@@ -124,7 +124,7 @@ def find_entries(pairs: Pairs, user: int, candidates: Items, entries: NDArray[np
 
 @kernel
 def any_best(scores: Vector, length: int, random: np.random.Generator) -> tuple[int, float]:
-    """The position of the largest of the first scores, of equals each as likely as the other, and its probability."""
+    """The position of the largest of the first scores, and its probability. Ties are broken at random."""
     best, ties = 0, 1
     for position in range(1, length):
         if scores[position] > scores[best]:

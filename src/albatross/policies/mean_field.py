@@ -187,7 +187,7 @@ def learn_rating(
 def replace_rating(
     state: State, settings: Settings, scratch: Scratch, user: int, item: int, before: float, after: float, random: np.random.Generator
 ) -> None:
-    """The largest rating seen stays the largest seen, also where it is taken back."""
+    """The largest rating seen stays the largest, even if that rating is replaced."""
     exchange_mean_field(state, scratch.room, user, item, before, after)
 
 

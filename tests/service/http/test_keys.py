@@ -83,7 +83,7 @@ def test_a_key_ends_when_it_expires(tmp_path: Path, at: type[datetime]) -> None:
     at.ahead = timedelta(hours=1, seconds=1)  # type: ignore[attr-defined]
     assert keys.verify(key) is None
     assert keys.needed  # a file in which all keys have expired opens nothing
-    with pytest.raises(InvalidInput, match="accepted: a time to come"):
+    with pytest.raises(InvalidInput, match="accepted: a time in the future"):
         keys.create(["read"], expires=datetime.now(UTC) - timedelta(hours=1))
 
 

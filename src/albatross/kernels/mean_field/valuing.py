@@ -30,7 +30,8 @@ COMING_VISITS = 3.0
 SHOWN = 4.0
 """Where no pair comes back: how many times as often as the mean item a good item is expected to be shown from now on."""
 LASTING = 5.0
-"""So many times as many ratings as there were are expected to gain from what is learned of an item: who stops looking too soon is stuck."""
+"""What is learned of an item is expected to serve this many times the ratings so far: stopping exploration too early locks in a mediocre
+item."""
 ONLY_ONCE = 0.85
 """Which part of what an item is worth to all is gone where every user finds out alone."""
 

@@ -49,7 +49,7 @@ class Quota(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Fresh(Struct, frozen=True, forbid_unknown_fields=True):
-    """Of the places of a slate, this share at least goes to items that were shown fewer than `below` times, each as likely as the other.
+    """Of the places of a slate, this share at least goes to items that were shown fewer than `below` times, drawn at random.
 
     Of ten places with the share 0.1, one; of four places, one in four of ten slates.
     """

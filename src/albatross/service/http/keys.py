@@ -130,7 +130,7 @@ class Keys:
         if not given:
             raise InvalidInput(f"no scope is given; accepted: one or more of {', '.join(SCOPES)}")
         if expires is not None and expires <= datetime.now(UTC):
-            raise InvalidInput(f"the key would expire at {_written(expires)}, which is over; accepted: a time to come")
+            raise InvalidInput(f"the key would expire at {_written(expires)}, which is in the past; accepted: a time in the future")
         with self._changed() as keys:
             return _add(keys, tuple(scope for scope in SCOPES if scope in given), note, expires)
 

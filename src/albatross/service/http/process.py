@@ -62,7 +62,9 @@ class Address:
             if not is_loopback(self.host):
                 raise InvalidInput(f"host is {self.host!r}, which others can reach, and there is no key; {how}")
             if self.allow_hosts:
-                raise InvalidInput(f"--allow-host {self.allow_hosts[0]} lets others in by that name, and there is no key; {how}")
+                raise InvalidInput(
+                    f"--allow-host {self.allow_hosts[0]} would accept requests from other machines, and there is no key; {how}"
+                )
         if (self.certificate is None) != (self.private_key is None):
             raise InvalidInput("TLS needs both --certificate and --private-key")
         for path in (self.certificate, self.private_key):

@@ -25,7 +25,7 @@ from albatross.service.http.wire.crowd import Crowd
 from albatross.service.http.wire.exchange import Exchange
 
 FASTEST = 1e12
-"""Steps a second: as many as there can be."""
+"""Steps a second: no limit."""
 KEEP_UP_SECONDS = 1.0
 DRAIN_SECONDS = 1.0
 NOTHING_NEW = b": nothing new\n\n"
@@ -37,7 +37,7 @@ encode = msgspec.json.Encoder().encode
 
 
 class Speed(msgspec.Struct, forbid_unknown_fields=True):
-    """How many steps a second; none: as many as there can be; 0: it waits."""
+    """How many steps a second; none: no limit; 0: it waits."""
 
     speed: float | None
 
@@ -171,7 +171,7 @@ class Stage:
     def _set_speed(self, exchange: Exchange) -> None:
         wanted = read_as(exchange.take_body(), Speed).speed
         if wanted is not None and not 0 <= wanted <= FASTEST:
-            raise BadValue(f"speed is {wanted:g}; accepted: steps a second, 0 to wait, null for as many as there can be")
+            raise BadValue(f"speed is {wanted:g}; accepted: steps a second, 0 to wait, null for no limit")
         with self._changed:
             self._speed = FASTEST if wanted is None else float(wanted)
             self._changed.notify_all()

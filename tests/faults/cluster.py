@@ -171,7 +171,7 @@ async def torment(
     chance.shuffle(plan)
     cluster = await asyncio.to_thread(Running, address, folder)
     try:
-        clients = [Client(number, cluster.port, story, answered, seed) for number in range(CLIENTS)]
+        clients = [Client(number, cluster.port, story, answered, seed, visits=0.0) for number in range(CLIENTS)]
         writing = [asyncio.create_task(client.run()) for client in clients]
         for number, kind in enumerate(plan, start=1):
             answered.clear()

@@ -34,7 +34,8 @@ class _Listener(event.Listener):
 
     def on_start(self, event: Any) -> None:
         if getattr(_here, "compiling", None) is not None:
-            _here.compiling.append(bool(event.data["dispatcher"].targetoptions.get("no_cpython_wrapper")))
+            options = getattr(event.data["dispatcher"], "targetoptions", {})  # a part that runs in Python has none
+            _here.compiling.append(bool(options.get("no_cpython_wrapper")))
 
     def on_end(self, event: Any) -> None:
         if getattr(_here, "compiling", None) is not None:
@@ -62,12 +63,19 @@ def _finish_entries(library: Any) -> None:
 
 def _execute_entries(context: Any, library: Any, description: Any, environment: Any) -> Any:
     if not _is_inner():
-        return _execute(context, library, description, environment)
+        entry = _execute(context, library, description, environment)
+        for name in [name for name in _environments if library.codegen._engine.get_global_value_address(name)]:
+            library.codegen.set_env(name, _environments.pop(name))
+        return entry
     library._ensure_finalized()
+    # What a part that runs in Python needs. It has its place in memory once an entry that it belongs to has.
+    _environments[context.get_env_name(description)] = environment
     # Numba knows a function by this object. It has no address: nobody calls it.
     return _named(description.lookup_module(), description.qualname, "", 0, environment, (library,))
 
 
+_environments: dict[str, Any] = {}
+"""Of inner functions, by name, until they have a place in memory."""
 _library: Any = JITCodeLibrary
 _context: Any = CPUContext
 _optimize: Any = getattr(_library, "_optimize_final_module", None)

@@ -16,7 +16,7 @@ from albatross.cli import main
 from albatross.policies.alb import ALB
 from albatross.policies.item_mean import ItemMean
 from albatross.service.api.answers import Accepted, Refusal, Version
-from albatross.service.api.errors import BadValue, NotWritten, UnknownDecision, UnknownItem
+from albatross.service.api.errors import BadValue, NotWritten, Refused, UnknownDecision, UnknownItem
 from albatross.service.api.requests import (
     AskDisk,
     AskSeries,
@@ -235,7 +235,7 @@ def test_what_is_asked_of_all_shards(databases: Place, tmp_path: Path) -> None:
         assert {event.shard for event in town.ask(ListEvents(n=100)).events} == {0, 1, 2}
         assert [event.seq for event in town.ask(ListEvents(n=2, before=5, shard=1)).events] == [4, 3]
         for refused in (ListEvents(before=5), ListEvents(shard=3), LookBack(3), Recommend(None), JoinUsers("u1", "u2")):
-            with pytest.raises(BadValue, match="accepted: "):
+            with pytest.raises(Refused, match="accepted: "):
                 town.ask(refused)
         with pytest.raises(NotWritten, match="PostgreSQL's own backups"):
             town.ask(TakeBackup())

@@ -81,7 +81,7 @@ def test_an_event_that_is_gone_without_a_forget_is_damage(forgetful: Path, tmp_p
     connection.execute("UPDATE log SET body = NULL WHERE seq = ?", (seq,))
     connection.execute("UPDATE handles SET content = x'' WHERE seq = ?", (seq,))
     connection.close()
-    gone = f"damaged at event {seq}: its content is gone, and no later event says that it was forgotten"
+    gone = f"damaged at event {seq}: its content is gone, and no later event says that it was erased"
     with pytest.raises(DamagedLog, match=gone):
         Recommender(forgetful)
     with pytest.raises(DamagedLog, match=gone):

@@ -59,7 +59,7 @@ class Denied(Refused):
 
 
 class NotFound(Refused):
-    """There is no such path."""
+    """There is no such path, or no such shard."""
 
     status = 404
     code = "not-found"

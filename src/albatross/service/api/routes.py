@@ -285,7 +285,7 @@ ROUTES: tuple[Route, ...] = (
         "What stands in the log, the newest first.",
         reads=ListEvents,
         answer=EventList,
-        statuses=(400, 422),
+        statuses=(400, 404, 422),
         examples=examples.LIST_EVENTS,
         answered=examples.EVENTS,
     ),

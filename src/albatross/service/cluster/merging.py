@@ -8,7 +8,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from albatross.service.api.answers import Answer, BatchAccepted, Refusal, SnapshotTaken, Version
-from albatross.service.api.errors import BadValue, Refused
+from albatross.service.api.errors import BadValue, NotFound, Refused
 from albatross.service.api.requests import (
     AskDisk,
     AskSeries,
@@ -62,7 +62,7 @@ def plan_of(request: Request[Any], shards: int) -> int | Plan:
     if isinstance(request, JoinUsers):
         raise BadValue(f"there are {shards} shards, and a visitor may be on another than the user; accepted: a service of one shard")
     if isinstance(request, Recommend) and request.user is None:  # an id that a shard makes may be one of another shard
-        raise BadValue(f"user is missing; accepted, as there are {shards} shards: an id that you make, such as that of a session")
+        raise BadValue(f"user is missing, and there are {shards} shards; accepted: an id that you make, such as that of a session")
     if isinstance(request, Recommend):
         return shard_of(request.whom, shards)
     if isinstance(request, ViewUser | ForgetUser | Suppose):
@@ -149,7 +149,7 @@ def _events(request: ListEvents, shards: int) -> Plan:
     """Of one shard by its number; or the newest of all, by time."""
     if request.shard is not None:
         if request.shard >= shards:
-            raise BadValue(f"shard is {request.shard}; accepted: 0 to {shards - 1}")
+            raise NotFound(f"shard is {request.shard}; accepted: 0 to {shards - 1}")
         asked = [request.shard]
     elif request.before is not None:
         raise BadValue(f"before is {request.before}, and each of {shards} shards has numbers of its own; accepted: together with shard")

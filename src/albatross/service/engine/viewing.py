@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from albatross.core.beliefs import parts_of_mean
 from albatross.core.streams import stream
 from albatross.service.api.answers import HistoryEntry, ShownItem, UserView
-from albatross.service.api.errors import BadValue, NoEligibleCandidate, UnknownDecision, UnknownUser
+from albatross.service.api.errors import NoEligibleCandidate, NotFound, UnknownDecision, UnknownUser
 from albatross.service.api.requests import ListEvents, ListItems, ListUsers, ViewDecision, ViewUser
 from albatross.service.api.values import MOST_LISTED, MOST_SEARCHED, MOST_SHOWN, MOST_VIEWED, check_count, check_id
 from albatross.service.api.views import (
@@ -150,7 +150,7 @@ def leading_axes(vectors: object, n_items: int) -> Places | None:
 def list_events(model: Model, log: ReadableLog, request: ListEvents) -> EventList:
     check_count("n", request.n, 1, MOST_LISTED)
     if request.shard not in (None, model.genesis.shard):
-        raise BadValue(f"shard is {request.shard}; accepted: none, or {model.genesis.shard}, which is the only one here")
+        raise NotFound(f"shard is {request.shard}; accepted: none, or {model.genesis.shard}, which is the only one here")
     head = log.head.seq
     newest = head if request.before is None else min(head, request.before - 1)
     events = [_logged(log, model.genesis, seq) for seq in range(newest, max(newest - request.n, 0), -1)]

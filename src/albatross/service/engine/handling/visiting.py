@@ -27,10 +27,8 @@ def join_users(group: Group, request: JoinUsers) -> Finish:
     model, visitor = group.model, request.visitor
     visitors = model.visitors
     user, seq = visitors.known_as(request.user), group.head
-    if visitor == request.user:
-        raise BadValue("visitor and user have the same id; accepted: two ids")
     one = visitors.known_as(visitor)
-    if one == user:  # joined before, one way or the other
+    if one == user:  # joined before, one way or the other, or the same id twice
         return lambda: UsersJoined(visitor, user, joined=False, seq=seq, model_seq=model.seq)
     if one != visitor:
         raise BadValue("this visitor was joined with another user; accepted: a visitor who was not (ask for a new one when users change)")

@@ -31,5 +31,7 @@ def before_call(context: schemathesis.HookContext, case: "schemathesis.Case[Any]
     for name in ("event_id", "request_id", *(["user"] if body.get("candidates") else [])):
         if body.get(name):
             body[name] = chr(0x4E00 + next(_numbers)) * len(body[name])
+    if body.get("candidates"):  # the first of them is not retired, whatever was retired before
+        body["candidates"] = [chr(0x4E00 + next(_numbers)) * len(body["candidates"][0]), *body["candidates"][1:]]
     if body.get("candidates") and body.get("exclude"):
         body["exclude"] = [item for item in body["exclude"] if item not in body["candidates"]]

@@ -117,14 +117,15 @@ def test_what_one_shard_learns_all_know_and_each_replays_alone(databases: Place,
         assert (whole.ratings, whole.shards, whole.seq) == (60, 3, sum(engine._store.head.seq for engine in town.engines))
         assert report.state_id == whole.state_id
     assert main(["cluster", "verify", address, "--snapshots", str(tmp_path), "--decisions"]) == 0
-    with Town(address, tmp_path, shards=3) as town:  # from the snapshots
+    with Town(address, tmp_path, shards=3, exchange=False) as town:  # from the snapshots
         assert [engine._model.state_id for engine in town.engines] == states
         assert [engine.complaints for engine in town.engines] == [[], [], []]
+    with Town(address, tmp_path, shards=3) as town:
         given += rate(town, 20, seed=1)
         town.settle()
         assert [sums(town, shard) for shard in range(3)] == [expected(given)] * 3
         states = [engine._model.state_id for engine in town.engines]
-    with Town(address, tmp_path / "nothing", shards=3) as town:  # from the logs alone
+    with Town(address, tmp_path / "nothing", shards=3, exchange=False) as town:  # from the logs alone
         assert [engine._model.state_id for engine in town.engines] == states
 
 

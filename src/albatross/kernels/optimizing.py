@@ -2,7 +2,7 @@
 
 Numba optimizes each function by itself, and again within every function that calls it, and makes machine code of it each time. Ours are
 only ever run as part of an entry. So while an entry is compiled, what it calls is linked in as it is, and the whole is optimized and made
-machine code at the end: the same, to the bit in what it computes, in about half of the time (decision 0024).
+machine code at the end: the same, to the bit in what it computes, in about half of the time (decision 0022).
 """
 
 import threading

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import types
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -116,3 +117,23 @@ def test_an_unusable_cache_folder_is_replaced_by_a_temporary_one(tmp_path: Path,
     assert folder.is_dir()
     monkeypatch.setenv("ALBATROSS_CACHE", str(tmp_path / "fresh"))
     assert cache_root.__wrapped__() == tmp_path / "fresh" / "kernels"
+
+
+def test_two_threads_do_not_change_the_folder_for_each_other() -> None:
+    """As the engines of several shops in one process do, each compiling in a thread of its own."""
+    settings: Any = numba.config
+    entered, ending, seen = threading.Event(), threading.Event(), []
+
+    def other() -> None:
+        with compiling._cache_folder("other"):
+            entered.set()
+            ending.wait()
+            seen.append(Path(settings.CACHE_DIR).name)
+
+    thread = threading.Thread(target=other)
+    with compiling._cache_folder("first"):
+        thread.start()
+        entered.wait(0.2)  # it does not come in before this one has left
+    ending.set()
+    thread.join()
+    assert seen == ["other"]

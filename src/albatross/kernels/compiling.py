@@ -125,12 +125,17 @@ def cache_root() -> Path:
 def _cache_folder(fingerprint: str) -> Iterator[None]:
     """Numba reads this setting when it decorates; it is put back so that the user's own functions keep their place."""
     settings: Any = numba.config
-    before = settings.CACHE_DIR
-    settings.CACHE_DIR = str(cache_root() / fingerprint)
-    try:
-        yield
-    finally:
-        settings.CACHE_DIR = before
+    with _setting:
+        before = settings.CACHE_DIR
+        settings.CACHE_DIR = str(cache_root() / fingerprint)
+        try:
+            yield
+        finally:
+            settings.CACHE_DIR = before
+
+
+_setting = threading.Lock()
+"""Engines of one process compile in threads of their own: one at a time may change what Numba reads."""
 
 
 def _subject(state: type) -> str:

@@ -30,6 +30,10 @@ def test_the_demo_explains_itself_and_leaves_a_figure(
     assert all(policy["runs"][0]["pseudo_regret"][-1] > 0.0 for policy in content["policies"])
     assert "albatross serve" in output
     assert "First figure after" in output
+    times = [line.split() for line in output.splitlines() if line.startswith("gaussian ")]
+    assert [len(words) for words in times] == [5]
+    *parts, whole = map(float, times[0][1:])
+    assert sum(parts) == pytest.approx(whole, abs=0.21)  # each is rounded
 
 
 def test_the_demo_names_a_command_that_can_be_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from albatross import environments, policies
 from albatross.cli.drawing import save_comparison
@@ -15,6 +16,7 @@ from albatross.core.errors import InvalidInput
 from albatross.core.policy import Policy
 from albatross.environments.synthetic import Gaussian
 from albatross.studies.comparison import compare
+from albatross.studies.execution import available_cores
 from albatross.studies.report.comparison import save_json
 
 FOLDER = Path("out") / "demo"
@@ -53,20 +55,31 @@ Next steps:
 """
 
 
+class Part(NamedTuple):
+    """Seconds of one comparison."""
+
+    name: str
+    preparing: float
+    """Compiling, and starting processes."""
+    steps: float
+    figure: float
+
+    def all(self) -> float:
+        return self.preparing + self.steps + self.figure
+
+
 def demo() -> None:
     """Compare four policies on a world without ratings, and on MovieLens 100K if it is on this machine."""
     print(BEFORE, flush=True)
-    began = time.monotonic()
-    _compare(_contenders({"ridge": 0.01, "noise": 0.5}), WORLD.name, WORLD, "regret")
-    first = time.monotonic()
+    parts = [_compare(_contenders({"ridge": 0.01, "noise": 0.5}), WORLD.name, WORLD, "regret")]
     try:
         movies = environments.from_text(REAL, {})
     except InvalidInput:
         print(f"\nMovieLens 100K is left out: it is not on this machine. Download it with\n  albatross data fetch {REAL}", flush=True)
     else:
         print(REAL_BEFORE, flush=True)
-        _compare(_contenders({"ridge": 1.0, "noise": 0.4}), REAL, movies, REAL)
-    print(f"\nFirst figure after {first - began:.0f} s, all after {time.monotonic() - began:.0f} s.")
+        parts.append(_compare(_contenders({"ridge": 1.0, "noise": 0.4}), REAL, movies, REAL))
+    _print_times(parts)
     print(NEXT.format(albatross=_command()))
 
 
@@ -83,10 +96,21 @@ def _contenders(tuned: dict[str, float]) -> list[Policy]:
     return [policies.create("mean-field"), policies.create("alb", tuned), policies.create("popularity-memory"), policies.create("random")]
 
 
-def _compare(contenders: Sequence[Policy], name: str, environment: Environment, file: str) -> None:
+def _compare(contenders: Sequence[Policy], name: str, environment: Environment, file: str) -> Part:
+    began = time.monotonic()
     comparison = compare(contenders, name, environment, HORIZON, range(N_SEEDS), observer=TERMINAL)
+    compared = time.monotonic()
+    steps = sum(result.seconds for results in comparison.results.values() for result in results) / available_cores()
     print_comparison(comparison)
     FOLDER.mkdir(parents=True, exist_ok=True)
     save_json(comparison, FOLDER / f"{file}.json")
     save_comparison(comparison, FOLDER / f"{file}.png")
     print(f"Figure: {FOLDER / file}.png   Numbers: {FOLDER / file}.json", flush=True)
+    return Part(name, compared - began - steps, steps, time.monotonic() - compared)
+
+
+def _print_times(parts: Sequence[Part]) -> None:
+    print(f"\n{'seconds':<16}{'compile, start':>16}{'steps':>8}{'figure':>8}{'all':>8}")
+    for part in parts:
+        print(f"{part.name:<16}{part.preparing:>16.1f}{part.steps:>8.1f}{part.figure:>8.1f}{part.all():>8.1f}")
+    print(f"First figure after {parts[0].all():.0f} s, all after {sum(part.all() for part in parts):.0f} s.")

@@ -12,9 +12,10 @@ from albatross import Recommender
 from albatross.cli import main
 from albatross.cli.service.serve import serve
 from albatross.core.errors import InvalidInput
-from albatross.service.settings.file import FILE, example, read_file
+from albatross.service.settings.file import example, read_file
 from albatross.service.settings.force import settle
 from albatross.service.settings.table import BY_KEY, SETTINGS
+from albatross.service.storage.folder import SETTINGS as FILE
 
 pytestmark = pytest.mark.xdist_group("service-http")
 

@@ -115,13 +115,16 @@ def test_a_restored_folder_goes_on_from_the_backup(tmp_path: Path, capsys: pytes
     with Recommender(tmp_path / "shop", scale=(1, 5), policy=ALB(rank=2), items=["tea", "mate"]) as shop:
         shop.rate_item("ann", "tea", 4, event_id="first")
         outstanding = shop.recommend("ann")
+        (tmp_path / "shop" / "albatross.toml").write_text("floor = 0.05\n")
         assert main(["backup", str(tmp_path / "shop"), str(tmp_path / "backup")]) == 0
         expected = shop.version()
         lost = shop.recommend("eve")
+    settings = (tmp_path / "shop" / "albatross.toml").read_bytes()
     shutil.rmtree(tmp_path / "shop")
     capsys.readouterr()
     assert main(["restore", str(tmp_path / "backup"), str(tmp_path / "shop")]) == 0
     assert str(expected.state_id) in capsys.readouterr().out
+    assert (tmp_path / "shop" / "albatross.toml").read_bytes() == settings
     with Recommender(tmp_path / "shop") as shop:
         assert shop.version() == expected
         instead = shop.recommend("bob")  # the same number as the lost decision of eve

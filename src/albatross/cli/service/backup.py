@@ -4,6 +4,7 @@ from pathlib import Path
 
 from albatross.cli.service.folder import meet, opened_log, watched
 from albatross.service.engine.recovering.verifying import verify
+from albatross.service.settings.file import file_beside
 from albatross.service.storage.backup import copy_log
 from albatross.service.storage.home import home_of
 
@@ -26,8 +27,9 @@ def backup(folder: str, target: Path, *, policy: str | None = None) -> None:
     """
     meet(policy)
     home = home_of(folder)
+    settings = file_beside(home.folder)
     with home.reading() as source:
-        copy_log(source, home.keyring.read(), target)
+        copy_log(source, home.keyring.read(), None if settings is None else settings.read_bytes(), target)
     with opened_log(target) as (log, genesis), watched(log.head.seq) as progress:
         verdict = verify(log, target, genesis, progress)
     print(f"{target}: {verdict.seq:,} events, {verdict.ratings:,} ratings; every row, id and link is sound; state id {verdict.state_id}")

@@ -9,9 +9,9 @@ from cyclopts import Parameter
 
 from albatross.cli.arguments import parse_policy
 from albatross.service.http.process import Address
-from albatross.service.settings.file import FILE
 from albatross.service.settings.force import InForce, settle
 from albatross.service.settings.table import BY_KEY, SETTINGS, Setting
+from albatross.service.storage.folder import SETTINGS as FILE
 from albatross.service.storage.home import is_address
 
 CONFIG = f"A configuration file (TOML) with any of these settings; if not given, {FILE} in the folder, if there is one. Flags win over it."

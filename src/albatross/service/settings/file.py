@@ -12,9 +12,8 @@ from albatross.core.errors import InvalidInput, unknown
 from albatross.core.policy import Policy
 from albatross.service.settings.kinds import PATH
 from albatross.service.settings.table import BY_KEY, SET, SETTINGS, Setting
+from albatross.service.storage.folder import SETTINGS as FILE
 
-FILE = "albatross.toml"
-"""In the folder of a service."""
 WIDTH = 118
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from albatross.core.errors import InvalidInput
 from albatross.core.files import sync_folder
-from albatross.service.storage.folder import BACKUPS, KEYS, LOG, make_folder, remove_unfinished
+from albatross.service.storage.folder import BACKUPS, KEYS, LOG, SETTINGS, make_folder, remove_unfinished
 from albatross.service.storage.log import LogReader, copy_rows
 from albatross.service.storage.mark import Head, write_mark
 from albatross.service.storage.migration import reading_log
@@ -22,16 +22,16 @@ KEEP = 3
 
 
 def copy_folder(folder: Path, target: Path, progress: Progress = nothing) -> Head:
-    """Copy the log as it is now, its mark and the keys to a new folder, and check every row of the copy. Leaves all or nothing.
+    """Copy the log as it is now, its mark, keys and settings to a new folder, and check every row of the copy. Leaves all or nothing.
 
     Snapshots are not copied: the log has it all.
     """
     with reading_log(folder) as log:
-        return copy_log(log, (folder / KEYS).read_bytes() if (folder / KEYS).exists() else None, target, progress)
+        return copy_log(log, _read(folder / KEYS), _read(folder / SETTINGS), target, progress)
 
 
-def copy_log(log: ReadableLog, keys: bytes | None, target: Path, progress: Progress = nothing) -> Head:
-    """Make a folder with a log, as it is read here, row by row the same."""
+def copy_log(log: ReadableLog, keys: bytes | None, settings: bytes | None, target: Path, progress: Progress = nothing) -> Head:
+    """Make a folder from a log, row by row the same, and from the files beside it."""
     if target.exists():
         raise InvalidInput(f"{target} exists already; accepted: the name of a folder to make")
     unfinished = target.with_name(f".{target.name}.{os.getpid()}.unfinished")
@@ -45,9 +45,10 @@ def copy_log(log: ReadableLog, keys: bytes | None, target: Path, progress: Progr
             write_mark(unfinished, head)
         else:
             copy_rows(unfinished, log.rows(), log.handles())
-        if keys is not None:
-            (unfinished / KEYS).touch(0o600)
-            (unfinished / KEYS).write_bytes(keys)
+        for name, content in ((KEYS, keys), (SETTINGS, settings)):
+            if content is not None:
+                (unfinished / name).touch(0o600)
+                (unfinished / name).write_bytes(content)
         with contextlib.closing(LogReader(unfinished / LOG)) as copy:
             check_log(copy, progress)
         for path in unfinished.iterdir():
@@ -60,6 +61,10 @@ def copy_log(log: ReadableLog, keys: bytes | None, target: Path, progress: Progr
         raise
     sync_folder(target.parent)
     return head
+
+
+def _read(path: Path) -> bytes | None:
+    return path.read_bytes() if path.exists() else None
 
 
 def keep_backup(folder: Path) -> tuple[Path, Head]:

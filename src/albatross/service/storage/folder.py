@@ -10,7 +10,7 @@ from albatross.core.errors import InvalidInput
 from albatross.core.files import lock_file
 from albatross.service.storage.mark import MARK, read_mark
 
-LOG, LOCK, SNAPSHOTS, BACKUPS, KEYS = "log.sqlite", "lock", "snapshots", "backups", "keys.json"
+LOG, LOCK, SNAPSHOTS, BACKUPS, KEYS, SETTINGS = "log.sqlite", "lock", "snapshots", "backups", "keys.json", "albatross.toml"
 
 
 def make_folder(folder: Path) -> None:

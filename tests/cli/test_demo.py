@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from albatross.cli import demo, main
+from albatross.kernels.compiling import cache_root
 
 
 def test_the_demo_explains_itself_and_leaves_a_figure(
@@ -43,11 +44,14 @@ def test_the_demo_names_a_command_that_can_be_typed(tmp_path: Path, monkeypatch:
     assert demo._command() == str(Path(".venv") / "bin" / "albatross")
 
 
-def test_the_demo_shows_films_where_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_demo_says_where_to_get_films_that_are_not_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(demo, "HORIZON", 400)
     monkeypatch.setattr(demo, "N_SEEDS", 2)
     monkeypatch.setenv("ALBATROSS_DATA", str(tmp_path))
+    (tmp_path / "kernels").symlink_to(cache_root())  # compiled before
     monkeypatch.setenv("ALBATROSS_CACHE", str(tmp_path))
     assert main(["demo"]) == 0
     assert "MovieLens 100K is left out" in capsys.readouterr().out

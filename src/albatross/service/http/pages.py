@@ -1,6 +1,4 @@
-"""The files of the page and of the JavaScript client. They are read once when the service starts, and only they are served.
-
-"""
+"""The files of the page and of the JavaScript client. They are read once at the start, and nothing else is served."""
 
 import hashlib
 from collections.abc import Iterator

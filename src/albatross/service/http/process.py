@@ -241,7 +241,7 @@ def _wait_ready(engine: Served) -> None:
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop's event loop, if it is installed: it takes half the time. There is no uvloop for Windows."""
+    """The event loop of uvloop, if it is installed: it takes half the time. There is no uvloop for Windows."""
     try:
         import uvloop
     except ImportError:

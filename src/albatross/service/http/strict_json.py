@@ -175,7 +175,7 @@ def shorten(text: str, most: int = LONGEST_ECHO) -> str:
 
 
 def _plain(message: str, kind: Any = None) -> str:
-    """msgspec's message as a sentence that names the field and what is accepted.
+    """A message of msgspec as a sentence that names the field and what is accepted.
 
     >>> _plain("Expected `int`, got `str` - at `$.n`")
     'n: expected int, got str'

@@ -46,7 +46,7 @@ def serve(
         print(example(), end="")
         return
     if (folder is None) == (root is None):
-        raise InvalidInput("there is nothing to serve, or too much; accepted: a folder, an address postgresql://…, or --root FOLDER")
+        raise InvalidInput("exactly one of these is needed: a folder, an address postgresql://…, or --root FOLDER")
     if root is not None:
         _serve_all(root, flags)
         return

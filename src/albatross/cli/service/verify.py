@@ -48,4 +48,4 @@ def verify_home(home: Home, decisions: bool) -> None:
                 again = redecide(log, genesis, progress)
             print(f"{again.same:,} decisions come out the same; {again.unknowable:,} are from before a change and cannot be made again")
             if again.different:
-                raise InvalidInput(f"{home}: decision {again.different[0]} and {len(again.different) - 1} more come out otherwise")
+                raise InvalidInput(f"{home}: decision {again.different[0]} and {len(again.different) - 1} more come out differently")

@@ -40,7 +40,7 @@ class Admission:
     def check_load(self) -> None:
         """Refuse while the service is overloaded. This runs before a body is read, because reading it adds load."""
         if self.engine.congested or self.in_flight > self.engine.capacity:
-            raise Overloaded(f"more is asked than can be answered; try again in {Overloaded.retry_after} s")
+            raise Overloaded(f"the service is overloaded; try again in {Overloaded.retry_after} s")
         if self.in_flight >= self.places:
             raise Overloaded(f"{self.places} requests are being answered already; try again in {Overloaded.retry_after} s")
 

@@ -44,14 +44,14 @@ def _read(given: dict[str, Any], folder: Path, accepted: Mapping[str, Setting]) 
         if key not in accepted:
             if key in BY_KEY:
                 where = "the file of the whole process" if BY_KEY[key].process else "the file in the folder of each service"
-                raise InvalidInput(f"{key} belongs into {where}; accepted here: {', '.join(accepted)}")
+                raise InvalidInput(f"{key} belongs in {where}; accepted here: {', '.join(accepted)}")
             raise unknown("key", key, [*accepted, SET])
     values = {key: BY_KEY[key].kind.read(key, value) for key, value in given.items()}
     for key, value in values.items():
         if BY_KEY[key].kind is PATH:
             values[key] = folder / value
     if parameters is not None and "policy" not in values:
-        raise InvalidInput(f"{SET} is given without policy; accepted: beside the policy whose parameters these are")
+        raise InvalidInput(f"{SET} is given without policy; accepted: together with policy")
     if "policy" in values:
         values["policy"] = _policy(values["policy"], {} if parameters is None else parameters, folder)
     return values

@@ -153,7 +153,7 @@ def home_of(where: str | Path, snapshots: Path | None = None) -> Home:
     if snapshots is not None:
         raise InvalidInput(f"{where} keeps its snapshots itself; accepted: a folder for snapshots with an address postgresql://…")
     if isinstance(where, str) and "://" in where:
-        raise InvalidInput(f"{where.partition('://')[0]}:// is not a kind of home; accepted: a folder, or postgresql://…")
+        raise InvalidInput(f"{where.partition('://')[0]}:// is not supported; accepted: a folder, or postgresql://…")
     return FolderHome(where)
 
 

@@ -152,7 +152,7 @@ def check_mark(where: str, mark: Head | None, log: ReadableLog) -> None:
     """Refuse a log that ends before its mark: the missing events were acknowledged."""
     if mark is None:
         raise DamagedLog(
-            f"{where}: the mark of the log's head is missing or damaged, so nobody can tell whether events are missing. "
+            f"{where}: the mark of the log's head is missing or damaged, so it is unknown whether events are missing. "
             f"The log ends at event {log.head.seq}. To go on with what there is: albatross doctor {where} --accept-loss"
         )
     if mark.seq > log.head.seq:

@@ -71,7 +71,7 @@ def import_rows(
 
 def _checked(fields: list[str | None] | None, scale: tuple[float, float]) -> tuple[str, str, float]:
     if fields is None:
-        raise BadValue("it has not as many fields as the header")
+        raise BadValue("it does not have as many fields as the header")
     user, item, rating = fields
     if user is None or item is None:
         raise BadValue(f"the {'user' if user is None else 'item'} is missing")

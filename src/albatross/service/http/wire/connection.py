@@ -25,10 +25,10 @@ MAX_DISCARDED = 2**24
 SHED_SECONDS = 0.1
 """How long a client is not read after a refusal for overload, because refusing costs time too."""
 
-NOT_HTTP = problem(400, "not-http", "the request is not HTTP as its specification has it")
+NOT_HTTP = problem(400, "not-http", "the request is not valid HTTP")
 HEAD_TOO_LARGE = problem(431, "head-too-large", f"the request line and the headers have more than {MAX_HEAD} bytes; accepted: up to that")
 HEAD_TOO_SLOW = of_error(TooSlow(f"the request line and the headers did not arrive within {HEAD_SECONDS:g} s"))
-NOT_HTTP_BODY = NotJson("the body is not sent as HTTP has it")
+NOT_HTTP_BODY = NotJson("the body is not valid HTTP")
 BODY_TOO_LARGE = TooLarge(f"the body is larger than {MAX_BODY} bytes; accepted: up to that")
 ENDING = NotReady("the service is ending")
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"

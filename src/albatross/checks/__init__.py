@@ -1,4 +1,4 @@
-"""The contract every policy obeys, as functions that raise AssertionError where one does not.
+"""The contract of every policy, as functions that raise AssertionError if a policy breaks it.
 
 Run them over your own policy with `run(policy)` or `albatross check thompson.py:Thompson`, or one by one from `CHECKS`.
 """
@@ -43,7 +43,7 @@ def verdicts(policy: Policy) -> Iterator[tuple[str, str | None]]:
             complaint = str(error) or f"failed: {(check.__doc__ or '').strip()}"
         except InvalidInput:
             raise
-        except Exception as error:  # whatever somebody's policy does
+        except Exception as error:  # a user's policy may raise anything
             frame = traceback.extract_tb(error.__traceback__)[-1]
             complaint = f"{frame.filename}, line {frame.lineno}: {type(error).__name__}: {error}"
         yield name, complaint

@@ -1,4 +1,4 @@
-"""What holds for the optional operations of a policy. A policy that offers none passes."""
+"""Checks of the optional operations. A policy that offers none passes."""
 
 import numpy as np
 

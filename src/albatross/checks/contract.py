@@ -1,4 +1,4 @@
-"""What the rest of the library assumes of a policy."""
+"""Checks of what the rest of the library assumes of a policy."""
 
 import json
 import pickle
@@ -60,7 +60,7 @@ def same_seed_same_life(policy: Policy) -> None:
 
 
 def replay_equals_live(policy: Policy) -> None:
-    """What was learned is a fold over the ratings in their order: replaying them gives the same state, bit for bit."""
+    """The learned state is a fold over the ratings in order: replaying them gives the same state, bit for bit."""
     lived = simulate(policy, WORLD, horizon=200, seed=7)
     agent = beginner(policy)
     agent.replay(lived.users, lived.items, lived.rewards)
@@ -88,7 +88,7 @@ def snapshot_resumes_exactly(policy: Policy) -> None:
 
 
 def growth_keeps_beliefs(policy: Policy) -> None:
-    """Room for new users and items changes no score of the old ones, and the new ones can be served."""
+    """Growth for new users and items changes no score of the old ones, and the new ones can be served."""
     agent = experienced(policy)
     old_users, old_items = range(agent.n_users), list(range(agent.n_items))
 
@@ -104,7 +104,7 @@ def growth_keeps_beliefs(policy: Policy) -> None:
 
 
 def config_round_trips(policy: Policy) -> None:
-    """A policy is its name and its parameters, and these are plain values; another process gets the same."""
+    """A policy is its name and its parameters, which are plain values. Another process gets an equal policy."""
     parameters = json.loads(json.dumps(policy.parameters()))
     assert type(policy)(**parameters) == policy
     assert hash(type(policy)(**parameters)) == hash(policy)
@@ -114,7 +114,7 @@ def config_round_trips(policy: Policy) -> None:
 
 
 def scores_finite(policy: Policy) -> None:
-    """Every candidate gets a finite mean and a score that can be compared."""
+    """Every candidate gets a finite mean, and a score that is not NaN."""
     agent = experienced(policy)
     for user in range(agent.n_users):
         agent.select(user)
@@ -123,7 +123,7 @@ def scores_finite(policy: Policy) -> None:
 
 
 def serves_a_stranger(policy: Policy) -> None:
-    """The first user ever, and a user nobody has seen, get an item."""
+    """The very first user, and a user without ratings, get an item."""
     assert 0 <= beginner(policy).select(0).item < WORLD.n_items
     agent = beginner(policy)
     agent.replay([0] * 20, list(range(10)) * 2, [4.0] * 20)

@@ -1,4 +1,4 @@
-"""What holds for a policy that can let two users be one. A policy that cannot passes."""
+"""Checks of a policy that can join two users. A policy that cannot passes."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,18 +10,18 @@ from albatross.core.streams import stream
 from albatross.kernels.operations import join, offers
 
 USER, OTHER, STRANGER = 1, 3, 5
-"""Two who have rated, partly the same items, and somebody who has not."""
+"""Two users with ratings, partly of the same items, and one without."""
 
 
 def _ratings(n_items: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     random = stream(6, "check")
     users, items = random.integers(0, STRANGER, STEPS), random.integers(0, n_items // 2, STEPS)
-    users[4:8], items[4:8] = [USER, OTHER, OTHER, USER], [2, 2, 3, 3]  # one of the two was first, then the other
+    users[4:8], items[4:8] = [USER, OTHER, OTHER, USER], [2, 2, 3, 3]  # each of the two is the first to rate one of the items
     return users, items, random.integers(1, 6, STEPS).astype(np.float64)
 
 
 def _life(policy: Policy, instead: dict[int, int]) -> Agent:
-    """An agent that was told the same ratings, in which some users are others."""
+    """An agent that learned the same ratings, with some users replaced."""
     agent = beginner(policy)
     users, items, rewards = _ratings(agent.n_items)
     agent.replay([instead.get(int(user), int(user)) for user in users], items, rewards)
@@ -29,7 +29,7 @@ def _life(policy: Policy, instead: dict[int, int]) -> Agent:
 
 
 def joins_as_if_all_had_come_from_the_one(policy: Policy) -> None:
-    """After a join, pairs, counts and sums are those of a life in which all ratings came from the one; also for a user without any."""
+    """After a join, pairs, counts and sums are as if all ratings had come from one user; also if that user had no ratings."""
     if not offers(beginner(policy).state, join):
         return
     for user in (USER, STRANGER):
@@ -41,7 +41,7 @@ def joins_as_if_all_had_come_from_the_one(policy: Policy) -> None:
 
 
 def joined_users_go_on(policy: Policy) -> None:
-    """Whoever was joined is a stranger: they are served, and rate, as anybody; and so does the one who is both, many times."""
+    """After a join, both users can be served and can rate again, many times."""
     if not offers(beginner(policy).state, join):
         return
     agent = _life(policy, {})
@@ -55,5 +55,5 @@ def joined_users_go_on(policy: Policy) -> None:
             assert np.isfinite(choice.mean), f"user {user} is expected to give {choice.mean} after a join"
             agent.update(user, choice.item, 1.0 + step % 5)
     copy = beginner(policy)
-    copy.join(USER, OTHER)  # nobody has rated anything
+    copy.join(USER, OTHER)  # there are no ratings at all
     assert copy.state_id == beginner(policy).state_id, "a join of two strangers changes what was learned"

@@ -1,4 +1,4 @@
-"""That a policy learns, and that no rewards break it."""
+"""Checks that a policy learns, and that no rewards break it."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ def _regrets(policy: Policy, world: Environment) -> tuple[float, float]:
 
 
 def _advice(policy: Policy) -> str:
-    """What the class may have forgotten to declare."""
+    """A hint at what the class may have to declare."""
     if policy.learns != "users":
         return ' (a policy that learns nothing declares `learns = "nothing"`)'
     regret, chance = _regrets(policy, Favourite())

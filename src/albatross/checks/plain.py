@@ -1,4 +1,4 @@
-"""What can be checked of a policy in plain Python, whose state is not visible."""
+"""Checks of a policy in plain Python, whose state is not visible."""
 
 import json
 import random
@@ -33,7 +33,7 @@ def same_seed_same_life(policy: Plain) -> None:
 
 
 def nothing_global_is_random(policy: Plain) -> None:
-    """Random numbers come from the generator that is given, not from a global one."""
+    """Random numbers come from the given generator, not from a global one."""
     before = random.getstate(), repr(np.random.get_state())  # noqa: NPY002
     simulate(policy, WORLD, STEPS, seed=0)
     assert random.getstate() == before[0], "drew from the module random"
@@ -41,7 +41,7 @@ def nothing_global_is_random(policy: Plain) -> None:
 
 
 def scores_every_candidate(policy: Plain) -> None:
-    """Where there is a method `scores`, it gives every candidate a number."""
+    """If there is a method `scores`, it returns a number for every candidate."""
     player = policy.player(WORLD.n_users, WORLD.n_items, np.random.default_rng(0))
     if not hasattr(player, "scores"):
         return
@@ -52,7 +52,7 @@ def scores_every_candidate(policy: Plain) -> None:
 
 
 def config_round_trips(policy: Plain) -> None:
-    """A policy is its maker and its parameters, and these are plain values."""
+    """A policy is its maker and its parameters, which are plain values."""
     parameters = json.loads(json.dumps(policy.parameters()))
     assert type(policy)(**parameters) == policy
     assert hash(type(policy)(**parameters)) == hash(policy)

@@ -1,4 +1,4 @@
-"""What holds for a policy that can replace a rating by another. A policy that cannot passes."""
+"""Checks of a policy that can replace a rating. A policy that cannot passes."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +10,11 @@ from albatross.core.streams import stream
 from albatross.kernels.operations import offers, replace
 
 REPLACED = (0, 7, STEPS - 1)
-"""Ratings that are replaced: the first, one of those between, the last."""
+"""Steps whose ratings are replaced: the first, one in between, the last."""
 
 
 def _life(policy: Policy, rewards: NDArray[np.float64]) -> tuple[Agent, NDArray[np.int64], NDArray[np.int64]]:
-    """An agent that was told these ratings, of pairs that do not depend on what it would have chosen; some come twice."""
+    """An agent that learned these ratings, of pairs that do not depend on its choices; some pairs come twice."""
     agent, random = beginner(policy), stream(4, "check")
     users, items = random.integers(0, agent.n_users // 2, rewards.size), random.integers(0, agent.n_items // 2, rewards.size)
     users[8], items[8] = users[7], items[7]
@@ -50,7 +50,7 @@ def replaces_for_the_next_decision(policy: Policy) -> None:
     for after in (1.0, 5.0):
         agent, users, items = _life(policy, rewards)
         user, item = int(users[STEPS - 1]), int(items[STEPS - 1])
-        agent.select(user)  # what it has worked out for the user must not be used again
+        agent.select(user)  # results computed for the user must not be reused
         agent.replace(user, item, float(rewards[STEPS - 1]), after)
         means.append(agent.select(user, [item]).mean)
     assert means[0] < means[1], f"replaced by 1, {means[0]} is expected of the item; replaced by 5, {means[1]}"

@@ -1,4 +1,4 @@
-"""What holds for a policy that says how its state divides over shards. A policy that does not say so passes."""
+"""Checks of a policy that declares how its state divides over shards. A policy that does not declare it passes."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,9 +16,9 @@ USERS, SHARDS = 6, 2
 """Users per shard, and shards."""
 STEPS = 60
 ROUNDING = 1e-7
-"""How far two ways to add up the same may differ here. Alternating fits amplify rounding from step to step."""
+"""Accepted difference between two orders of summation. Alternating fits amplify rounding from step to step."""
 MOST_ROUNDS = 3
-"""So many exchanges leave nothing to say."""
+"""After so many exchanges there is nothing left to exchange."""
 
 Told = tuple[int, int, float]
 """A user, an item, a reward."""
@@ -69,7 +69,7 @@ def one_shard_is_one_agent(policy: Policy) -> None:
 
 
 def shards_learn_as_one_agent(policy: Policy) -> None:
-    """Shards that exchange after each rating expect of each item what one agent expects, up to rounding."""
+    """Shards that exchange after each rating predict what one agent predicts, up to rounding."""
     if policy.division is None:
         return
     simple = replace(policy, **dict(policy.division.by_turns))
@@ -88,7 +88,7 @@ def shards_learn_as_one_agent(policy: Policy) -> None:
 
 def _agree(one: Agent, user: int, other: Agent, same_user: int, step: int) -> None:
     for agent, number in ((one, user), (other, same_user)):
-        agent.exploring = stream(5, "check")  # scores may be drawn
+        agent.exploring = stream(5, "check")  # scores may be random
         agent.recommend(number, 1)
     for name in ("means", "scores"):
         expected, found = getattr(one.slate, name), getattr(other.slate, name)
@@ -97,7 +97,7 @@ def _agree(one: Agent, user: int, other: Agent, same_user: int, step: int) -> No
 
 
 def a_shard_replays_alone(policy: Policy) -> None:
-    """A shard with its own ratings and the versions, in their places, becomes what it was, bit for bit. Taking changes nothing."""
+    """A shard replayed from its own ratings and the versions, in order, is the same bit for bit. `take` changes nothing."""
     if policy.division is None:
         return
     shards = _shards(policy)

@@ -37,7 +37,7 @@ class Checkerboard(Recipe):
         return new_world(self.n_users, reaction=GAUSSIAN, user_factors=users, item_factors=items * self.scale)
 
     def ratings_of_others(self, seed: int) -> OtherRatings:
-        """Others are as the users are."""
+        """Others are like the users."""
         world = self.world(seed)
         return ratings_by(world.user_factors, world, stream(seed, "ratings of others"))
 
@@ -59,7 +59,7 @@ class Favourite(Recipe):
         return new_world(self.n_users, reaction=GAUSSIAN, user_factors=users, item_factors=items[:, np.newaxis])
 
     def ratings_of_others(self, seed: int) -> OtherRatings:
-        """Others are as the users are."""
+        """Others are like the users."""
         world = self.world(seed)
         return ratings_by(world.user_factors, world, stream(seed, "ratings of others"))
 
@@ -67,11 +67,11 @@ class Favourite(Recipe):
 WORLD = Checkerboard()
 STEPS = 60
 EXACT = 1e-9
-"""How far a sum may be off for the rounding of the order of its terms, beside its size."""
+"""Accepted relative error of a sum, because of the order of its terms."""
 
 
 def beginner(policy: Policy, n_users: int = WORLD.n_users, n_items: int = WORLD.n_items) -> Agent:
-    """An agent that has learned nothing, told beforehand what its policy needs."""
+    """An agent without ratings, given beforehand what its policy needs."""
     return Agent(policy, n_users, n_items, seed=7, truth=told(policy, Checkerboard(n_users=n_users, n_items=n_items), seed=7))
 
 
@@ -88,7 +88,7 @@ def experienced(policy: Policy) -> Agent:
 
 
 def statistics_of(policy: Policy, state: Any) -> Iterator[tuple[str, NDArray[Any]]]:
-    """What is kept of the ratings themselves: pairs, tallies, and what the policy names. Pairs by user and item, whatever their order."""
+    """Counts and sums over ratings: pairs, tallies, and the arrays the policy names. Pairs are sorted by user and item."""
     for name, part in zip(state._fields, state, strict=True):
         if isinstance(part, Pairs):
             yield from ((f"{name}.{column}", values) for column, values in _by_user_and_item(dict(flatten(part))))
@@ -104,7 +104,7 @@ def statistics_of(policy: Policy, state: Any) -> Iterator[tuple[str, NDArray[Any
 
 
 def _by_user_and_item(pairs: dict[str, NDArray[Any]]) -> Iterator[tuple[str, NDArray[Any]]]:
-    """The columns of a table of pairs that stands user by user."""
+    """The columns of a table of pairs that is ordered by user."""
     rated = np.flatnonzero(pairs["first"] >= 0)
     lengths = np.diff(np.append(pairs["first"][rated], pairs["items"].size))
     users = np.repeat(rated, lengths)

@@ -11,7 +11,7 @@ from albatross.core.errors import InvalidInput
 from albatross.core.extras import explain_missing
 
 REFUSED, INTERRUPTED = 2, 130
-"""Exit codes: what was asked for is not possible; the interrupt key."""
+"""Exit codes: invalid input or another error; the interrupt key."""
 
 app = App(
     name="albatross",
@@ -29,7 +29,7 @@ app.command("albatross.cli.data:data", name="data", help="The rating data sets: 
 app.command("albatross.cli.listing:show", name="list", help="Print the policies and the data sets, with their parameters.")
 app.command("albatross.cli.check:check", name="check", help="Check a policy, yours or ours, against the contract that all policies obey.")
 app.command("albatross.cli.service.serve:serve", name="serve", help="Serve a folder over HTTP: recommend, rate, learn at once.")
-app.command("albatross.cli.service.play:play", name="play", help="A simulated public for a service that runs: watch the page meanwhile.")
+app.command("albatross.cli.service.play:play", name="play", help="Simulated customers for a running service, to watch on its page.")
 app.command("albatross.cli.service.cluster:cluster", name="cluster", help="A service of several processes, on PostgreSQL and Ray.")
 app.command("albatross.cli.service.keys:keys", name="keys", help="API keys of a service: create, list, rotate, revoke.")
 app.command("albatross.cli.service.importing:import_ratings", name="import", help="Import past ratings into a folder of the service.")
@@ -39,12 +39,12 @@ app.command("albatross.cli.service.replay:replay", name="replay", help="Build a 
 app.command("albatross.cli.service.snapshot:snapshot", name="snapshot", help="Write the model of a folder beside its log.")
 app.command("albatross.cli.service.backup:backup", name="backup", help="Copy a folder to a new one, while it serves, and verify the copy.")
 app.command("albatross.cli.service.restore:restore", name="restore", help="Make a folder from a backup.")
-app.command("albatross.cli.service.forget:forget", name="forget", help="Erase a user, and rebuild the model as if they had never existed.")
-app.command("albatross.cli.service.doctor:doctor", name="doctor", help="Check whether a folder and this machine are fit to serve.")
+app.command("albatross.cli.service.forget:forget", name="forget", help="Erase a user, and rebuild the model without them.")
+app.command("albatross.cli.service.doctor:doctor", name="doctor", help="Check whether a folder and this machine are ready to serve.")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the arguments say; returns the exit code."""
+    """Run the command. Returns the exit code."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal that cannot show λ gets a question mark, not a traceback
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (InvalidInput, CycloptsError) as error:
         return _complain(" ".join(str(error).split()), REFUSED)
     except ImportError as error:
-        # The verbs are loaded when they are used, by the parser, which wraps what happens then.
+        # The parser loads a command's module when it is used, and wraps the error.
         sentence = explain_missing(error.__cause__ if isinstance(error.__cause__, ImportError) else error)
         if sentence is None:
             raise

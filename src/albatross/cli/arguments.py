@@ -1,4 +1,4 @@
-"""`key=value` words, and which policy they belong to."""
+"""`key=value` words, and the policy that each belongs to."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -8,7 +8,7 @@ from albatross.core.errors import InvalidInput
 from albatross.core.policy import Policy
 
 SEPARATOR = "\0"
-"""Parts a policy from its settings in one word; no argument can contain it."""
+"""Separates a policy from its settings in one word. No argument can contain it."""
 
 
 def fold_settings(arguments: Sequence[str]) -> list[str]:
@@ -17,7 +17,7 @@ def fold_settings(arguments: Sequence[str]) -> list[str]:
     >>> fold_settings(["--policy", "alb", "--set", "rank=3", "--policy=random"])
     ['--policy', 'alb\x00rank=3', '--policy', 'random']
     """
-    if arguments[:1] == ["check"]:  # it has one policy, and no option for it
+    if arguments[:1] == ["check"]:  # it has one policy, which is not an option
         return list(arguments)
     folded: list[str] = []
     policy: int | None = None

@@ -1,4 +1,4 @@
-"""What `albatross run` and `albatross watch` share: their arguments and where results go."""
+"""Shared by `albatross run` and `albatross watch`: arguments and output."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -14,13 +14,13 @@ from albatross.studies.comparison import Comparison
 from albatross.studies.report.comparison import as_text, save_json
 
 STANDARD_OUTPUT = Path("-")
-"""Stands for it in place of a file."""
+"""Means standard output."""
 
 DEFAULT_POLICIES = (policies.DEFAULT, "alb", "random")
 
 
 class Ends:
-    """Where the numbers and the figure go. A file that cannot be written is refused before anything runs."""
+    """Where the numbers and the figure go. An unwritable file is refused before anything runs."""
 
     def __init__(self, json: Path | None, figure: Path | None) -> None:
         self.json, self.figure = json, figure
@@ -42,14 +42,14 @@ class Ends:
 
 
 def seeds_of(horizon: int, seeds: int, first_seed: int) -> range:
-    """The seeds, once the numbers are found to be possible."""
+    """The seeds, after a check of the numbers."""
     for name, value, least in (("--horizon", horizon, 1), ("--seeds", seeds, 1), ("--first-seed", first_seed, 0)):
         check_whole(name, value, least)
     return range(first_seed, first_seed + seeds)
 
 
 def find_environment(dataset: str, protocol: str | None, world: Sequence[str], columns: Mapping[str, str | None]) -> Environment:
-    """The data set, with what was said of it."""
+    """The data set with its parameters."""
     settings = parse_settings("--world", world)
     if protocol is not None:
         settings["protocol"] = protocol

@@ -23,7 +23,7 @@ from albatross.studies.runner import finish_tuned
 from albatross.studies.tuning import settle
 
 NARROWEST = 100
-"""Columns: two intervals side by side and a name do not fit into fewer."""
+"""Columns. Two intervals and a name need at least so many."""
 
 CURVES = "Cumulative regret. Thin: each seed; thick: their mean, with a 95 % interval."
 

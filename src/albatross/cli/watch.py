@@ -17,7 +17,7 @@ from albatross.service.http.stage import FASTEST, Stage
 from albatross.studies.arena import Arena, run_before_eyes
 
 SPEED = 2_000.0
-"""Steps a second: a quarter of a minute for the usual horizon."""
+"""Steps per second: a quarter of a minute for the default horizon."""
 
 
 def watch(
@@ -77,9 +77,9 @@ def watch(
     figure
         Draw cumulative regret to this .png, .svg or .pdf file in the end.
     speed
-        Steps a second at the start; 0: wait for the page; inf: no limit.
+        Steps per second at the start; 0: wait for the page; inf: no limit.
     port
-        Port of the page; 0 for any that is free.
+        Port of the page; 0 for any free port.
     browser
         Open the page in a browser, if there is one.
     stay

@@ -33,13 +33,13 @@ class Choice(NamedTuple):
     mean: float
     """The expected reward."""
     bonus: float
-    """What exploring adds to the expectation."""
+    """The exploration bonus."""
     propensity: float
-    """The probability with which this item was chosen; not a number where the policy cannot tell."""
+    """The probability of this choice; NaN if the policy cannot tell."""
 
 
 class Mind(NamedTuple):
-    """What an agent decides with. The object stays the same from call to call; only the contents of its arrays change."""
+    """What an agent decides with. The object is the same in every call; only the contents of its arrays change."""
 
     state: Any
     settings: Any
@@ -76,16 +76,16 @@ def unite(mind: Any, drawing: Any, user: int, other: int, room: NDArray[np.int32
 
 
 MOST_LISTED = 128
-"""So many best candidates are asked for by themselves; of more, the whole slate is."""
+"""Up to so many best candidates are listed by the policy; for more, the whole slate is filled."""
 
 MOST_STREAMS = 4
-"""Random streams that an agent is ready for at once."""
+"""Random streams that are kept ready for compiled code."""
 MOST_UNUSABLE = 256
-"""Places of a table of pairs that joins may leave to nobody before the table is written anew; of a large table, as many as a quarter."""
+"""Unusable places, left by joins, after which a table of pairs is rewritten; for a large table, a quarter of it."""
 
 
 class Agent:
-    """Chooses items for users and learns from their ratings, at once.
+    """Chooses items for users and learns from each rating at once.
 
     >>> from albatross.policies.alb import ALB
     >>> agent = Agent(ALB(rank=2), n_users=3, n_items=4, seed=0)
@@ -109,14 +109,14 @@ class Agent:
         self.settings = policy.settings()
         self._truth = truth
         self._unusable = 0
-        """Places among the pairs that nobody can use, at most."""
+        """Upper bound of the unusable places in tables of pairs."""
         self._mind: Kept | None = None
         self._drawing: dict[np.random.Generator, Kept] = {}
         self.state: Any = self.blank_state(n_users, n_items)
         self._shape(n_users, n_items)
 
     def select(self, user: int, candidates: Sequence[int] | NDArray[Any] | None = None) -> Choice:
-        """The item to show this user, among the candidates or all items. Changes nothing that was learned."""
+        """The item to show this user, among the candidates or all items. Changes no learned state."""
         offered = ALL_ITEMS if candidates is None else self._candidates(candidates)
         position, propensity = self._choose(user, offered, whole=False)
         return self._choice(position, offered, propensity)
@@ -133,7 +133,7 @@ class Agent:
         return [self._choice(int(position), offered, math.nan) for position in self.best(n, n_candidates, room)]
 
     def best(self, n: int, n_candidates: int, listed: Items) -> NDArray[np.integer[Any]]:
-        """The positions of the n best candidates, best first, of equals the first: as listed by the policy, or else from its slate."""
+        """The positions of the n best candidates, best first, ties by position: as listed by the policy, or else from its slate."""
         if listed.size > 0 and listed[0] >= 0:
             return listed
         scores = self.slate.scores[:n_candidates]
@@ -148,7 +148,7 @@ class Agent:
         self.learn(np.array([user]), np.array([item]), self._rewards([reward]))
 
     def replay(self, users: ArrayLike, items: ArrayLike, rewards: ArrayLike) -> None:
-        """Learn from many ratings in their order: the same as one `update` for each."""
+        """Learn from many ratings in order: the same as one `update` for each."""
         user_numbers = self._within_all("user", users, self.n_users)
         item_numbers = self._within_all("item", items, self.n_items)
         values = self._rewards(rewards)
@@ -158,7 +158,7 @@ class Agent:
         self.learn(user_numbers, item_numbers, values)
 
     def run(self, function: Callable[..., Any], random: np.random.Generator, *arguments: Any) -> Any:
-        """Run a compiled function. Its first two arguments keep a `Mind` and a `Drawing` for it, which `parts_of` gives."""
+        """Run a compiled function. Its first two arguments hold a `Mind` and a `Drawing`, which `parts_of` unpacks."""
         mind, drawing = self._mind, self._drawing.get(random)
         if mind is None or mind.parts.state is not self.state:
             mind = self._mind = Kept(Mind(self.state, self.settings, self.scratch, self.slate))
@@ -169,9 +169,9 @@ class Agent:
         return program(function, type(self.state))(mind, drawing, *arguments)
 
     def replace(self, user: int, item: int, before: float, after: float) -> None:
-        """Take back one rating that this user gave this item, and learn another in its place.
+        """Undo one rating that this user gave this item, and learn another instead.
 
-        Counts and sums of ratings are then as if only the new one had been given. What was chosen and fitted in between stays.
+        Counts and sums of ratings are then as if only the new one had been given. Choices and fits made in between stay.
 
         >>> from albatross.policies.item_mean import ItemMean
         >>> agent = Agent(ItemMean(), n_users=1, n_items=1)
@@ -190,9 +190,9 @@ class Agent:
         self.run(exchange, self.learning, user, item, float(before), float(after))
 
     def join(self, user: int, other: int) -> None:
-        """Let all that `other` has rated be rated by `user`: they were one all along. `other` is then as somebody who has rated nothing.
+        """Assign all ratings of `other` to `user`: they are the same person. `other` then has no ratings.
 
-        Counts and sums of ratings are then as if all had come from the one; what was decided and fitted before stays.
+        Counts and sums of ratings are then as if all had come from one user. Decisions and fits made before stay.
 
         >>> from albatross.policies.user_ucb import UserUCB
         >>> agent = Agent(UserUCB(), n_users=2, n_items=1)
@@ -214,7 +214,7 @@ class Agent:
             self.state, self._unusable = tidied(self.state), 0
 
     def grow(self, n_users: int, n_items: int) -> None:
-        """Make room for new users and items; what is believed of the old ones stays, bit for bit."""
+        """Make room for new users and items. What was learned about the old ones stays, bit for bit."""
         check_whole("n_users", n_users, self.n_users)
         check_whole("n_items", n_items, self.n_items)
         check_sizes(self.policy, n_users, n_items)
@@ -236,7 +236,7 @@ class Agent:
 
     @property
     def state_id(self) -> str:
-        """A name for exactly what was learned."""
+        """A digest of exactly what was learned."""
         return identity(self.state)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -281,7 +281,7 @@ class Agent:
         return chosen
 
     def learn(self, users: NDArray[np.int64], items: NDArray[np.int64], rewards: NDArray[np.float64]) -> None:
-        """The same as `replay` for arrays that are known to be right; nothing is checked."""
+        """The same as `replay` for valid arrays: nothing is checked."""
         self.state = reserve(self.state, rewards.size + self._unusable)
         self.run(learn, self.learning, users, items, rewards)
 
@@ -335,7 +335,7 @@ class Agent:
 
 
 def room_for_best(n: int) -> Items:
-    """Where a policy may list the n best candidates; none, where n is so large that it should fill the whole slate."""
+    """Space in which a policy may list the n best candidates; empty if n is so large that it should fill the whole slate."""
     return np.full(n if n <= MOST_LISTED else 0, -1, np.int32)
 
 

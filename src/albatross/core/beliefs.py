@@ -1,4 +1,4 @@
-"""What an agent believes, if its policy can say so: about a user, about an item for a user, and under supposed ratings."""
+"""What an agent believes, if its policy can tell: about a user, about an item for a user, and under supposed ratings."""
 
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from albatross.kernels.keeping import parts_of
 from albatross.kernels.operations import Belief, Items, Slate, attribute, believe, offers, suppose, width
 
 USUAL_LENGTH = 8
-"""Room for a belief when its length is not known yet."""
+"""Space for a belief while its length is unknown."""
 
 
 class Widths(NamedTuple):
@@ -43,14 +43,14 @@ def divide_mean(state: Any, settings: Any, scratch: Any, user: int, item: int, i
 
 
 class Parts(NamedTuple):
-    """What each item a user has rated adds to the expected reward of another."""
+    """The contribution of each item a user has rated to the predicted reward of another."""
 
     items: Items
     parts: NDArray[np.float64]
 
 
 def parts_of_mean(agent: Agent, user: int, item: int) -> Parts | None:
-    """What the user's own ratings add to the expected reward of an item; None if the policy cannot say.
+    """The contributions of the user's own ratings to the predicted reward of an item; None if the policy cannot tell.
 
     >>> from albatross.policies.alb import ALB
     >>> agent = Agent(ALB(rank=2), n_users=3, n_items=4)
@@ -71,7 +71,7 @@ def parts_of_mean(agent: Agent, user: int, item: int) -> Parts | None:
 
 
 def belief_about(agent: Agent, user: int) -> Belief | None:
-    """The region that the user's vector is believed to be in; None if the policy cannot say.
+    """The confidence region of the user's vector; None if the policy cannot tell.
 
     >>> from albatross.policies.alb import ALB
     >>> agent = Agent(ALB(rank=2), n_users=3, n_items=4)
@@ -90,7 +90,7 @@ def belief_about(agent: Agent, user: int) -> Belief | None:
 
 
 def widths_of(agent: Agent, user: int, item: int) -> Widths | None:
-    """How uncertain the expected reward of an item is for this user, now and after one more rating; None if the policy cannot say.
+    """The uncertainty of the predicted reward of an item for this user, now and after one more rating; None if the policy cannot tell.
 
     >>> from albatross.policies.alb import ALB
     >>> agent = Agent(ALB(rank=2), n_users=3, n_items=4)

@@ -1,4 +1,4 @@
-"""A simulated public: who arrives, what they may be shown, how they react, and the truth that only metrics may see."""
+"""A simulated public: arrivals, candidates, reactions, and the truth that only metrics may see."""
 
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from albatross.kernels.operations import Items
 
 GAUSSIAN, UNIFORM, BERNOULLI, LOGGED, LOGISTIC, STARS, SHOPPING = range(7)
-"""How a user reacts to an item: the mean plus noise, a coin with that mean, the rating in the log, a coin with the logistic function of
-⟨user, item⟩ as its mean, ⟨user, item⟩ rounded to one of five stars, up or down so that the mean is kept, or a click by such a coin, if the
-user reacts at all, and after a click perhaps a purchase."""
+"""How a user reacts to an item. GAUSSIAN, UNIFORM: the mean plus noise. BERNOULLI: a coin with that mean. LOGGED: the rating in the log.
+LOGISTIC: a coin whose mean is the logistic function of ⟨user, item⟩. STARS: ⟨user, item⟩ rounded up or down at random to one of five
+stars, so that the mean is kept. SHOPPING: if the user reacts at all, a click by a logistic coin, and after a click perhaps a purchase."""
 
 
 class World(NamedTuple):
-    """One public, as compiled code sees it: means are ⟨user, item⟩, or, for logged ratings, a table.
+    """One public, as compiled code sees it. Means are ⟨user, item⟩ or, for logged ratings, a table.
 
     Made by `environments.world.new_world`.
     """
@@ -23,48 +23,48 @@ class World(NamedTuple):
     item_factors: NDArray[np.float64]
     offsets: NDArray[np.int64]
     lengths: NDArray[np.int64]
-    """User u may be shown the `lengths[u]` items from `items[offsets[u]]` on; no offsets at all: the whole catalogue."""
+    """User u may be shown the `lengths[u]` items from `items[offsets[u]]` on. Without offsets: the whole catalogue."""
     items: Items
     ratings: NDArray[np.float64]
-    """Beside `items`, where the ratings are logged."""
+    """Parallel to `items`, if the ratings are logged."""
     offers: NDArray[np.int64]
-    """Where candidates change with every arrival, in `items`: per item the number of the last offer it was part of, and at the end
-    how many offers there were. Otherwise empty."""
+    """If candidates in `items` change with every arrival: per item the number of its last offer, and at the end the number of offers.
+    Otherwise empty."""
     best: NDArray[np.float64]
-    """Per user the mean of the best item they may be shown, once it has been asked for; not a number before."""
+    """Per user the mean of the best item they may be shown; NaN until it is computed."""
     ideal: NDArray[np.float64]
-    """Per user the discounted gain of the best ranking, likewise."""
+    """Per user the discounted gain of the best ranking; NaN until it is computed."""
     reaction: int
     spread: float
     """Standard deviation of Gaussian noise, or full width of uniform noise."""
     shift: float
-    """What is added to a mean to make it a relevance, which is never negative; not a number where means have no floor."""
+    """Added to a mean to make it a relevance, which is never negative; NaN if means have no lower bound."""
     repeats: bool
     """Whether a user may be shown an item again."""
     crowd: NDArray[np.float64]
-    """Per user the chance that it is this one or one before who arrives; empty where all have the same."""
+    """Cumulative arrival probabilities of the users; empty if all are equal."""
     walk: float
-    """How far a user's vector moves between two visits, in each coordinate (standard deviation), ..."""
+    """Standard deviation of the step of a user's vector between two visits, per coordinate ..."""
     stay: float
-    """... and what is left of where it was: then its length stays the same on average."""
+    """... and the factor of its old position, so that its length stays the same on average."""
     pace: int
-    """Where a window moves through the catalogue: arrivals between two of its steps; otherwise 0."""
+    """If a window moves through the catalogue: arrivals between two of its steps; otherwise 0."""
     delay: int
-    """So many ratings are given before one is heard of."""
+    """A rating is learned after so many further ratings."""
     day: int
-    """Arrivals a day, where days differ; otherwise 0."""
+    """Arrivals per day, if days differ; otherwise 0."""
     stock: int
-    """Where a window moves through the catalogue: each item is sold out one day in so many; 0: never."""
+    """If a window moves through the catalogue: each item is sold out one day in so many; 0: never."""
     returning: float
-    """Where days differ: the chance that somebody has been there before."""
+    """If days differ: the probability that an arriving user has been there before."""
     silent: float
-    """In a shop: the chance that a user does not react, whatever they are shown."""
+    """In a shop: the probability that a user does not react, whatever is shown."""
     buying: float
-    """In a shop: the chance that a click is followed by a purchase."""
+    """In a shop: the probability that a click is followed by a purchase."""
 
 
 class OtherRatings(NamedTuple):
-    """Ratings of other users, from before the first arrival. Their user numbers are not those of the users who arrive."""
+    """Ratings of other users, from before the first arrival. Their user numbers are not those of the arriving users."""
 
     users: NDArray[np.int32]
     items: NDArray[np.int32]
@@ -72,14 +72,14 @@ class OtherRatings(NamedTuple):
 
 
 class Truth(NamedTuple):
-    """What a policy is told beforehand: only what it declares in `needs`."""
+    """What a policy is given beforehand: only what it declares in `needs`."""
 
     means: NDArray[np.float64] = np.empty((0, 0))
-    """Mean reward of every pair; minus infinity where it is not known. Empty for who is not told."""
+    """Mean reward of every pair; minus infinity if unknown. Empty for a policy that does not need it."""
     item_factors: NDArray[np.float64] | None = None
-    """The true item vectors, where there are any."""
+    """The true item vectors, if there are any."""
     ratings: OtherRatings | None = None
-    """What others said, for who is told that."""
+    """Ratings of other users, for a policy that needs them."""
 
 
 class Environment(Protocol):

@@ -9,13 +9,13 @@ from albatross.kernels.errors import InvalidInput as InvalidInput
 
 
 def check_whole(name: str, number: object, least: int) -> None:
-    """Refuse what is not a whole number of at least so much."""
+    """Refuse anything but a whole number of at least `least`."""
     if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < least:
         raise InvalidInput(f"{name} is {number!r}; accepted: a whole number, at least {least}")
 
 
 def unknown(kind: str, given: str, known: Iterable[str]) -> InvalidInput:
-    """The error for a name that does not exist, with the nearest one that does and the list of all."""
+    """The error for an unknown name, with the nearest known name and the list of all."""
     names = sorted(known)
     nearest = get_close_matches(given, names, n=1)
     hint = f" Did you mean {nearest[0]!r}?" if nearest else ""

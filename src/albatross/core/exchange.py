@@ -1,9 +1,9 @@
 """One shard of several: what it sends to the others, and what it receives from them.
 
-Users live on one shard each. Knowledge of items consists of sums over users, so the sums of a shard are its *own part* plus the parts that
-the others have sent. At intervals each shard sends what its own users have added (`take`). These payloads, in the order of the shards,
-are a *version*, and every shard folds it (`fold`). `take` changes nothing, and `fold` depends on the state and on the version alone: a
-shard that has its own ratings, the versions and their places among the ratings can be replayed by itself, bit for bit.
+Each user lives on one shard. Knowledge of items consists of sums over users, so the sums of a shard are its *own part* plus the parts
+that the others have sent. At intervals each shard sends what its own users have added (`take`). These payloads, in the order of the
+shards, are a *version*, and every shard applies it (`fold`). `take` changes nothing, and `fold` depends only on the state and the
+version. So a shard can be replayed alone, bit for bit, from its own ratings and the versions, in order.
 """
 
 import io
@@ -24,22 +24,22 @@ from albatross.kernels.pairs import Pairs, no_pairs
 from albatross.kernels.rows import add_rows, note_moved
 
 ROUNDING = 2.0**-50
-"""A sum that has moved by less than this part of itself has not moved: a version brings what was sent up to it but for rounding."""
+"""A sum that has changed by less than this fraction of itself counts as unchanged: after a version, only rounding differs."""
 
 USUAL_FIGURES = 64
-"""Room for a report when its length is not known yet."""
+"""Space for a report while its length is unknown."""
 
 NONE: Items = np.empty(0, np.int32)
 
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-"""Of the digest of a row: odd, with bits all over."""
+"""Multiplier of the digest of a row: odd, with well mixed bits."""
 
 
 PART_OF_AN_UPDATE = 4
-"""Shards exchange after one rating per so many items at the latest: a quarter of an update per item costs little."""
+"""Shards exchange at the latest after one rating per so many items: a lag of a quarter of an update per item costs little."""
 
 GROWTH = 64
-"""They exchange whenever ratings have grown by this part. At the start a few ratings are much of what is known."""
+"""Shards exchange when the number of ratings has grown by this fraction (1/64). At the start a few ratings matter much."""
 
 
 def exchange_interval(ratings: int, most: int) -> int:
@@ -55,16 +55,16 @@ class Payload(NamedTuple):
     """What the users of one shard have added: plain arrays, for touched items only."""
 
     items: NDArray[np.int32]
-    """Items whose sums have changed or that were fitted anew, ascending."""
+    """Items whose sums have changed or that were refitted, ascending."""
     digests: NDArray[np.uint64]
-    """Per such item: a digest of what is derived for it, if it was fitted anew; otherwise zero."""
+    """Per such item: a digest of its derived values if it was refitted, otherwise zero."""
     figures: NDArray[np.float64]
-    """What the policy reports of the population."""
+    """What the policy reports about the population."""
     sums: tuple[NDArray[Any], ...]
     """Per array of sums: what was added, one row per such item."""
 
     def to_bytes(self) -> bytes:
-        """As NumPy writes arrays, one behind the other. The same payload gives the same bytes."""
+        """The arrays in NumPy's format, one after the other. The same payload gives the same bytes."""
         file = io.BytesIO()
         for array in (self.items, self.digests, self.figures, *self.sums):
             np.lib.format.write_array(file, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False)
@@ -72,7 +72,7 @@ class Payload(NamedTuple):
 
     @classmethod
     def from_bytes(cls, content: bytes) -> "Payload":
-        """What `to_bytes` wrote."""
+        """The payload that `to_bytes` wrote."""
         file = io.BytesIO(content)
         arrays = []
         try:
@@ -85,18 +85,18 @@ class Payload(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """What an exchange remembers besides the state of its agent. To be saved with it."""
+    """What an exchange stores besides the state of its agent. To be saved with it."""
 
     others: Any
-    """A state with sums and population figures alone: those of all other shards."""
+    """A state with only sums and population figures: those of all other shards."""
     sent: Any
-    """The same of all shards, as they stood when this one was last heard of, and with what was heard of others since."""
+    """The same for all shards: the own part as last sent, and the parts received since."""
     digests: NDArray[np.uint64]
-    """Per item: a digest of what was derived for it when others last heard of it."""
+    """Per item: a digest of its derived values when it was last sent to the others."""
 
 
 def check_shards(policy: Policy, shards: int) -> None:
-    """Refuse a policy that cannot live on so many shards.
+    """Refuse a policy that cannot run on so many shards.
 
     >>> from albatross.policies.pts import PTS
     >>> check_shards(PTS(), 2)
@@ -124,9 +124,9 @@ def refit_items(state: Any, settings: Any, scratch: Any, others: Any, items: Ite
 
 
 class Exchange:
-    """An agent that has learned nothing yet as number `shard` of `shards`. Users are numbered by the shard, items are the same on all.
+    """An agent without ratings as number `shard` of `shards`. Users are numbered per shard; items are the same on all.
 
-    All shards have the same policy and the same seed. On one shard an exchange changes nothing, ever.
+    All shards have the same policy and the same seed. With one shard, an exchange never changes anything.
 
     >>> from albatross.policies.alb import ALB
     >>> shards = [Exchange(Agent(ALB(rank=2), n_users=3, n_items=4), shard, shards=2) for shard in range(2)]
@@ -152,7 +152,7 @@ class Exchange:
             divide(agent.state)
 
     def take(self) -> Payload:
-        """What own users have added since the last folded version. Changes nothing: taken twice, it is the same."""
+        """What own users have added since the last folded version. Changes nothing: a second call gives the same."""
         if not self._several:
             return Payload(np.empty(0, np.int32), np.empty(0, np.uint64), np.empty(0), ())
         self.grow()
@@ -168,10 +168,10 @@ class Exchange:
         return Payload(items.astype(np.int32), np.where(refitted, digests, np.uint64(0))[items], self._report(), sums)
 
     def fold(self, version: Sequence[Payload | None]) -> None:
-        """Take in what all shards have added, in their order: item vectors are fitted to it at once.
+        """Apply what all shards have added, in their order. Item vectors are refitted at once.
 
-        The own payload is part of the version. What own users have added since it was taken stays, and is part of the next. A shard that
-        was not heard of in time is none: its payload is part of a later version, as it is or with more.
+        The own payload is part of the version. What own users have added since it was taken stays, and is part of the next version. A shard
+        that did not answer in time is None; its payload becomes part of a later version, perhaps with more.
         """
         if len(version) != self.shards:
             raise InvalidInput(f"a version of {len(version)} payloads; accepted: {self.shards}, one per shard")
@@ -219,7 +219,7 @@ class Exchange:
             self._enter(merge_figures)(target, np.array([payload.figures for payload in payloads]))
 
     def _digests(self, state: Any) -> NDArray[np.uint64]:
-        """Per item a digest of what is derived for it, never zero; two fits that agree bit for bit have the same."""
+        """Per item a digest of its derived values, never zero. Fits that agree bit for bit have the same digest."""
         if not self._several or not self.division.derived:
             n_items = self.agent.n_items if self._several else 0
             return np.ones(n_items, np.uint64)
@@ -232,7 +232,7 @@ class Exchange:
         return digests | np.uint64(1)
 
     def grow(self) -> None:
-        """Make room for items that the agent was given since."""
+        """Make room for items that the agent has got since."""
         others, sent, digests = self.memory
         if len(digests) < self.agent.n_items:
             kept = (*self.division.sums, *self.division.population)
@@ -242,7 +242,7 @@ class Exchange:
             self.memory = Memory(copied_into(hollow(blank, kept), others), copied_into(hollow(blank, kept), sent), larger)
 
     def check(self, version: Sequence[Payload]) -> None:
-        """Refuse what would be folded wrongly."""
+        """Refuse payloads that do not fit this agent."""
         arrays = [part(self.agent.state, name) for name in self.division.sums]
         expected = [(array.dtype, array.shape[1:]) for array in arrays]
         for payload in version:
@@ -265,12 +265,12 @@ def part(state: Any, name: str) -> NDArray[Any]:
 
 
 def _rows(array: NDArray[Any]) -> NDArray[Any]:
-    """One row per item, also where an item has one number."""
+    """One row per item, also if an item has one number."""
     return array.reshape(len(array), math.prod(array.shape[1:]))
 
 
 def hollow(state: Any, kept: Sequence[str], prefix: str = "") -> Any:
-    """A state of the same type that has copies of the kept arrays, and nothing in place of all others."""
+    """A state of the same type with copies of the kept arrays; all other arrays are empty."""
     if isinstance(state, Pairs):
         return no_pairs(0)
     fields = {}

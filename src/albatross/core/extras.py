@@ -6,18 +6,18 @@ import re
 import shlex
 
 DISTRIBUTION = "albatross-bandits"
-"""What the package is called where packages are installed from; it is imported as `albatross`."""
+"""The name of the package in an index; it is imported as `albatross`."""
 
 SERVICE_ONLY = ("httptools", "msgspec", "structlog")
-"""What only the service imports."""
+"""Modules that only the service imports."""
 POSTGRES_ONLY = ("psycopg",)
-"""What only a service imports whose log is in PostgreSQL."""
+"""Modules that only a service with its log in PostgreSQL imports."""
 
 
 def install_command(extra: str) -> str:
-    """A command that adds an extra to the install it is printed in.
+    """A command that adds an extra to the current install.
 
-    It names what the extra needs, because no index has to know an albatross that was installed from a folder or a wheel.
+    It names the packages of the extra, because an albatross installed from a folder or a wheel need not be in any index.
 
     >>> install_command("xls")
     "pip install 'xlrd>=2'"
@@ -31,14 +31,14 @@ def install_command(extra: str) -> str:
 
 
 def _applies(marker: str, extra: str) -> bool:
-    """Whether the requirement belongs to the extra and to this platform; the markers we use name no other platform but Windows."""
+    """Whether the requirement belongs to the extra and this platform. Our markers name no platform but Windows."""
     named = re.search(r"extra == ['\"]([\w-]+)['\"]", marker)
     excluded = "platform_system != 'Windows'" in marker.replace('"', "'") and platform.system() == "Windows"
     return named is not None and named[1] == extra and not excluded
 
 
 def explain_missing(error: ImportError) -> str | None:
-    """A sentence about the part of the service that is not installed; none if it is something else that is missing."""
+    """A sentence about the missing part of the service; None if something else is missing."""
     missing = str(error.name or "").partition(".")[0]
     if missing not in SERVICE_ONLY + POSTGRES_ONLY:
         return None

@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all."""
+"""Files that are written completely or not at all."""
 
 import os
 import secrets
@@ -10,7 +10,7 @@ from typing import IO, Any
 
 @contextmanager
 def whole_file(path: Path, mode: int = 0o666) -> Iterator[Path]:
-    """A file to write to. It takes the place of `path` when everything is on disk; if anything goes wrong, `path` stays as it was.
+    """A temporary file to write to. It replaces `path` once everything is on disk; after an error, `path` is unchanged.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -33,7 +33,7 @@ def whole_file(path: Path, mode: int = 0o666) -> Iterator[Path]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make durable which files a folder has."""
+    """Make the list of files in a folder durable."""
     if os.name != "posix":
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -44,7 +44,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def lock_file(file: IO[Any], wait: bool) -> bool:
-    """Lock an open file against every other process, until it is closed or the process ends; false where another has it."""
+    """Lock an open file against other processes, until it is closed or the process ends. False if another process holds it."""
     try:
         import fcntl
     except ImportError:

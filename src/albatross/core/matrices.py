@@ -1,4 +1,4 @@
-"""Tables of numbers that a policy reads from a file: item features, graphs."""
+"""Matrices that a policy reads from a file: item features, graphs."""
 
 import numpy as np
 from numpy.typing import NDArray

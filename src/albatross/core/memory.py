@@ -1,4 +1,4 @@
-"""How much memory a policy will take, estimated before any of it is allocated."""
+"""Memory of a policy, estimated before it is allocated."""
 
 import functools
 import os
@@ -17,25 +17,24 @@ from albatross.core.streams import stream
 from albatross.kernels.pairs import Pairs
 
 RATED_PAIR = 3 * 20
-"""Bytes a rated pair takes: 20, a quarter more for places kept free, and a table that has grown by two fifths stands beside the one before
-while that is copied."""
+"""Bytes per rated pair: 20, a quarter more for reserved places, and room for the copy while a table grows by two fifths."""
 
 SLATE = 2 * 8
-"""Bytes the score and the mean of an item take."""
+"""Bytes for the score and the mean of an item."""
 
 LARGEST_SIZE = 2**31 - 1
 """Users, items and pairs are numbered with 32 bits."""
 
 TYPICAL_RANK = 16
-"""Length of the true item vectors that a policy is told who needs the truth, for an estimate."""
+"""For an estimate: length of the true item vectors, if a policy needs the truth."""
 
 CONTROL_GROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
 def footprint(policy: Policy, n_users: int, n_items: int, n_ratings: int = 0) -> int:
-    """The bytes an agent takes at most, once it has seen so many ratings.
+    """The maximal bytes of an agent after so many ratings.
 
-    A state consists of arrays whose lengths are products of these numbers, so a few small states tell the size of a large one.
+    A state consists of arrays whose lengths are products of these numbers, so a few small states determine the size of a large one.
 
     >>> from albatross.policies.alb import ALB
     >>> footprint(ALB(rank=5), n_users=1_000_000, n_items=100_000, n_ratings=10_000_000) // 10**6
@@ -49,7 +48,7 @@ def footprint(policy: Policy, n_users: int, n_items: int, n_ratings: int = 0) ->
 
 
 def require_memory(n_bytes: int, subject: str) -> None:
-    """Refuse what cannot fit."""
+    """Refuse what does not fit."""
     limit = memory_limit()
     if n_bytes > limit:
         raise InvalidInput(
@@ -58,7 +57,7 @@ def require_memory(n_bytes: int, subject: str) -> None:
 
 
 def check_sizes(policy: Policy, n_users: int, n_items: int, n_ratings: int = 0) -> None:
-    """Refuse an agent that cannot fit."""
+    """Refuse an agent that does not fit."""
     for name, number in (("n_users", n_users), ("n_items", n_items)):
         if number > LARGEST_SIZE:
             raise InvalidInput(f"{name} is {number}; accepted: at most {LARGEST_SIZE}")
@@ -68,10 +67,10 @@ def check_sizes(policy: Policy, n_users: int, n_items: int, n_ratings: int = 0) 
 
 @functools.cache
 def memory_limit() -> int:
-    """The memory of this machine, or of the container this runs in."""
+    """The memory of this machine, or the limit of the container."""
     try:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError):  # Windows does not say it this way: nothing is refused there
+    except (AttributeError, ValueError):  # Windows has no such call: nothing is refused there
         return sys.maxsize
     try:
         return min(total, int(CONTROL_GROUP_LIMIT.read_text()))
@@ -106,7 +105,7 @@ class _Rates(NamedTuple):
 def _rates(policy: Policy) -> _Rates:
     try:
         blanks = [_blank(policy, n_users, n_items) for n_users, n_items in ((2, 2), (3, 2), (2, 3), (3, 3), (4, 2))]
-    except InvalidInput:  # plain Python, which does not say; or features of so many items and no others, which have fitted into a file
+    except InvalidInput:  # plain Python, whose size is unknown; or features from a file, for that number of items only
         return _Rates(0, 0, 0, 0, 0, 0)
     told = blanks[0]
     check_parts(policy.policy_name(), "state", told.state if isinstance(told, Told) else told)
@@ -117,7 +116,7 @@ def _rates(policy: Policy) -> _Rates:
     per_two_users = (users - 2 * user + neither) // 2
     per_user, per_item = user - neither - 2 * per_pair - 5 * per_two_users, item - neither - 2 * per_pair
     constant = neither - 2 * per_user - 2 * per_item - 4 * per_pair - 4 * per_two_users
-    # Room to search a catalogue is made for large ones only, so that is where room to work is measured.
+    # Space for searching exists only for large catalogues, so scratch is measured at large sizes.
     small, more_items, more_users = (_bytes_in(policy.scratch(*sizes)) for sizes in ((2, 2**16), (2, 2**17), (3, 2**16)))
     room_per_user, room_per_item = more_users - small, -(-(more_items - small) // 2**16)
     constant += max(small - 2 * room_per_user - 2**16 * room_per_item, 0)
@@ -126,7 +125,7 @@ def _rates(policy: Policy) -> _Rates:
 
 
 def _blank(policy: Policy, n_users: int, n_items: int) -> tuple[Any, ...]:
-    """A small state, and the truth if the policy must be told it. Ratings of others are few beside what a state takes."""
+    """A small state, and the truth if the policy needs it. Ratings of others take little space compared to a state."""
     if not policy.asks():
         return policy.init(n_users, n_items, partial(stream, 0), None)
     everything = np.indices((n_users, n_items), np.int32).reshape(2, -1)

@@ -1,6 +1,6 @@
-"""Policies that are not part of this package: loaded from a file, from another package, or from sources that another process sent.
+"""Policies from outside this package: from a file, from another package, or from sources sent by another process.
 
-A module is known by the digest of its sources. The same file is loaded once; an edited one is another module.
+A module is identified by the digest of its sources. The same file is loaded once; an edited file is another module.
 """
 
 import importlib
@@ -20,10 +20,10 @@ from albatross.kernels.compiling import cache_root
 from albatross.kernels.sources import SCRIPT, Sources, gather, is_ours, know, sources_of
 
 GROUP = "albatross.policies"
-"""The entry points by which other packages offer their policies."""
+"""The group of entry points by which other packages offer policies."""
 
 _given: dict[str, str] = {}
-"""How the file of a module was referred to."""
+"""The name by which a user referred to the file of a module."""
 
 _names: dict[type, str] = {}
 
@@ -31,7 +31,7 @@ _by_digest: dict[tuple[str, str], type] = {}
 
 
 def load_file(path: Path, given: str) -> ModuleType:
-    """The module in a file. `given` is how a person referred to the file: what it is called in tables."""
+    """The module in a file. `given` is how a user referred to the file; it is the name in tables."""
     if path.suffix != ".py" or not path.is_file():
         raise InvalidInput(f"there is no file {path}; accepted: a .py file that exists, as thompson.py:Thompson")
     return _load(gather(path), given)
@@ -47,12 +47,12 @@ def load_module(name: str) -> ModuleType:
             hint = f" Did you mean the file {beside}?" if beside.is_file() else ""
             raise InvalidInput(f"there is no module {name!r}.{hint} Accepted: one of an installed package, or a file.py:Class") from error
         raise InvalidInput(f"module {name!r} cannot be imported: {_place(error)}") from error
-    except (Exception, SystemExit) as error:  # whatever somebody's module does
+    except (Exception, SystemExit) as error:  # a user's module may raise anything
         raise InvalidInput(f"module {name!r} cannot be imported: {_place(error)}") from error
 
 
 def entry_points() -> dict[str, list[importlib.metadata.EntryPoint]]:
-    """The policies that installed packages offer, by name; where two packages use one name, both."""
+    """The policies that installed packages offer, by name; if two packages use one name, both."""
     offered: dict[str, list[importlib.metadata.EntryPoint]] = {}
     for entry in importlib.metadata.entry_points(group=GROUP):
         if entry not in offered.setdefault(entry.name, []):
@@ -61,12 +61,12 @@ def entry_points() -> dict[str, list[importlib.metadata.EntryPoint]]:
 
 
 def is_registered(name: str) -> bool:
-    """Whether a policy of ours has that name: then it is that one, whatever else is installed."""
+    """Whether a policy of ours has that name. Ours has priority."""
     return name.replace("-", "").isalnum() and importlib.util.find_spec(f"{GROUP}.{name.replace('-', '_')}") is not None
 
 
 def name_of(owner: type) -> str:
-    """What a class from outside is called: by its entry point, or as the file was given, or by its module; and its own name.
+    """The name of a class from outside: its entry point, or its file as given or its module, with the class name.
 
     Two files with a class of the same name have different names, and a class has one name however it was found.
     """
@@ -81,7 +81,7 @@ def _module_name(owner: type) -> str:
 
 
 def _offered_as(owner: type) -> str | None:
-    """The entry point of a class, where it has one to itself."""
+    """The entry point of a class, if no other package uses that name."""
     top = owner.__module__.partition(".")[0]
     for name, entries in entry_points().items():
         if is_registered(name) or len(entries) > 1 or entries[0].module.partition(".")[0] != top:
@@ -89,13 +89,13 @@ def _offered_as(owner: type) -> str | None:
         try:
             if entries[0].load() is owner:
                 return name
-        except (Exception, SystemExit):  # told to whoever asks for it
+        except (Exception, SystemExit):  # reported when it is used
             continue
     return None
 
 
 def digest_of(owner: type) -> str | None:
-    """The digest of the sources of a class from outside; none for ours, and where there is no file."""
+    """The digest of the sources of a class from outside; None for ours, and if there is no file."""
     sources = None if is_ours(owner) else sources_of(owner)
     if sources is None:
         return None
@@ -109,7 +109,7 @@ def known_by(digest: str, name: str) -> type | None:
 
 
 def reference_to(owner: type) -> str:
-    """How another process on this machine finds a class from outside: its module, or the absolute path of its file."""
+    """A reference by which another process on this machine finds a class from outside: its module, or the absolute path of its file."""
     sources = sources_of(owner)
     if sources is None or not all(word.isidentifier() for word in owner.__qualname__.split(".")):
         where = "in a function" if sources is not None else "at a prompt"
@@ -119,7 +119,7 @@ def reference_to(owner: type) -> str:
 
 
 class Parcel(NamedTuple):
-    """A class, as it is sent to another process, perhaps on another machine: it brings its sources."""
+    """A class for another process, perhaps on another machine, with its sources."""
 
     reference: str
     name: str
@@ -129,7 +129,7 @@ class Parcel(NamedTuple):
 
 
 def pack(owner: type) -> Parcel:
-    """What another process needs to have a class from outside."""
+    """Everything another process needs to load a class from outside."""
     reference = reference_to(owner)
     sources = sources_of(owner)
     assert sources is not None, "whoever has a reference has sources"
@@ -139,7 +139,7 @@ def pack(owner: type) -> Parcel:
 
 
 def unpack(parcel: Parcel) -> Any:
-    """The class that was sent: loaded already, or found here with the same sources, or made from those that were sent."""
+    """The class that was sent: already loaded, or found here with the same sources, or loaded from the sent sources."""
     known = known_by(parcel.sources.digest, parcel.owner)
     if known is not None:
         return known
@@ -170,7 +170,7 @@ def _found_here(parcel: Parcel) -> ModuleType | None:
 
 
 def _unwrapped(sources: Sources) -> Sources:
-    """The same sources, in a folder of their own on this machine."""
+    """The same sources, written to a folder on this machine."""
     root = cache_root().parent / "sources" / sources.digest
     for place, content in sources.files.items():
         path = root / place
@@ -189,14 +189,14 @@ def _load(sources: Sources, given: str) -> ModuleType:
     if name in sys.modules:
         return _loaded_before(name, sources, given)
     if len(sources.files) > 1 and str(sources.root) not in sys.path:
-        sys.path.append(str(sources.root))  # for its own modules; last, so that it hides nobody's
+        sys.path.append(str(sources.root))  # for its own modules; last, so that it hides no other module
     before = set(sys.modules)
     try:
         module = _executed(name, sources.file) if single else importlib.import_module(name)
         _check_own(sources, given)
     except InvalidInput:
         raise
-    except (Exception, SystemExit) as error:  # whatever somebody's file does
+    except (Exception, SystemExit) as error:  # a user's file may raise anything
         own = sources.name.partition(".")[0]
         for added in set(sys.modules) - before:
             if added == name or (not single and added.partition(".")[0] == own):
@@ -220,7 +220,7 @@ def _loaded_before(name: str, sources: Sources, given: str) -> ModuleType:
 
 
 class _Owner:
-    """Stands for anything of a module."""
+    """Stands for any object of a module."""
 
     def __init__(self, module: str) -> None:
         self.__module__ = module
@@ -237,7 +237,7 @@ def _executed(name: str, file: Path) -> ModuleType:
 
 
 def _check_own(sources: Sources, given: str) -> None:
-    """Refuse a file whose own modules are hidden by others of the same name."""
+    """Refuse a file whose own modules are hidden by other modules of the same name."""
     for place, content in list(sources.files.items())[1:]:
         path = sources.root / place
         words = Path(place).with_suffix("").parts
@@ -254,11 +254,11 @@ def _check_own(sources: Sources, given: str) -> None:
 
 
 _seen: dict[Path, bytes] = {}
-"""Own modules of single files, as they were when they were loaded."""
+"""Modules beside single files, as they were when they were loaded."""
 
 
 def _place(error: BaseException) -> str:
-    """File, line and what is wrong."""
+    """File, line and error."""
     if isinstance(error, SyntaxError) and error.filename is not None:
         return f"{error.filename}, line {error.lineno}: {error.msg}"
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen")]

@@ -64,7 +64,7 @@ class Recipe:
         return value
 
     def parameters(self) -> dict[str, Any]:
-        """The fields by name, as they would stand in a study file."""
+        """The fields by name, as in a study file."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     @classmethod

@@ -1,6 +1,6 @@
-"""Policies in plain Python: any object that selects and updates, made anew for every trial.
+"""Policies in plain Python: any object with `select` and `update`, created again for every trial.
 
-Its maker (a class or a function) becomes a recipe like any other, so a comparison or a study treats both kinds of policy alike.
+Its maker (a class or a function) becomes a recipe like any other, so comparisons and studies treat both kinds of policy alike.
 """
 
 import dataclasses
@@ -22,18 +22,18 @@ from albatross.core.streams import Streams
 Candidates = NDArray[np.int64]
 
 OFFERED = ("n_users", "n_items", "random")
-"""What a maker is given where its signature asks for it by name: the size of the world, and the only source of randomness."""
+"""Arguments that a maker gets if its signature names them: the size of the world, and the only source of randomness."""
 
 VALUES = (int, float, bool, str, type(None))
-"""What a parameter may be: what stands in a study file or on a command line."""
+"""Types of parameters: those of a study file or the command line."""
 
 
 @runtime_checkable
 class Player(Protocol):
-    """What a plain policy must do. It may remember what it likes; each `select` is followed by its `update`."""
+    """The interface of a plain policy. It may store anything. Each `select` is followed by its `update`."""
 
     def select(self, user: int, candidates: Candidates) -> int:
-        """The number of the item to show: one of the candidates, an array of its own that holds each item once."""
+        """The number of the item to show. It is one of the candidates, an array that belongs to the callee and holds each item once."""
 
     def update(self, user: int, item: int, reward: float) -> None:
         """Learn from one rating."""
@@ -41,12 +41,12 @@ class Player(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Plain(Policy):
-    """A policy in plain Python: its maker, and parameters for it. `recipe` derives one class from this for each maker."""
+    """A policy in plain Python: its maker, and parameters. `recipe` derives one class from this for each maker."""
 
     maker: ClassVar[Callable[..., Player]]
 
     def player(self, n_users: int, n_items: int, random: np.random.Generator) -> Player:
-        """An object that has learned nothing."""
+        """A new object without ratings."""
         offered = {"n_users": n_users, "n_items": n_items, "random": random}
         asked = {name: offered[name] for name in inspect.signature(self.maker).parameters if name in offered}
         made = self.maker(**asked, **self.parameters())
@@ -62,7 +62,7 @@ class Plain(Policy):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another process makes the class anew. What was written at a prompt or in a function must travel by itself."""
+        """Another process makes the class again. A class written at a prompt or in a function is pickled itself."""
         try:
             maker: Any = pack(type(self))
         except InvalidInput:
@@ -71,7 +71,7 @@ class Plain(Policy):
 
 
 def as_policy(given: Any) -> Policy:
-    """A policy as it is; a class or a function that makes one, with its default parameters."""
+    """A policy as it is; for a class or a function, the policy it makes with default parameters."""
     if isinstance(given, Policy):
         return given
     if isinstance(given, type) and issubclass(given, Policy):
@@ -80,7 +80,7 @@ def as_policy(given: Any) -> Policy:
 
 
 def plain(maker: Callable[..., Player], **parameters: Any) -> Plain:
-    """The recipe of a plain policy: who makes it, and with which parameters.
+    """The recipe of a plain policy: its maker and its parameters.
 
     >>> class First:
     ...     def __init__(self, skip: int = 0) -> None:
@@ -102,7 +102,7 @@ def _restored(maker: Parcel | Callable[..., Player], parameters: dict[str, Any])
 
 
 def recipe(maker: Any) -> type[Policy]:
-    """The class of recipes behind a class or a function: a compiled policy is its own, a plain one gets one with its parameters."""
+    """The recipe class for a class or a function. A compiled policy is its own; for a plain one, a class is made with its parameters."""
     if isinstance(maker, type) and issubclass(maker, Policy):
         return maker
     methods = [name for name in ("select", "update") if isinstance(maker, type) and not callable(getattr(maker, name, None))]
@@ -126,7 +126,7 @@ def _recipe(maker: Any) -> type[Policy]:
         metadata = own[parameter.name].metadata if parameter.name in own else None
         _check_parameter(maker, parameter, hint)
         fields.append((parameter.name, hint, dataclasses.field(default=default, metadata=metadata)))
-    # `maker` must not become a method, nor a class of another file hide where it comes from.
+    # `maker` must not become a method, and the class must name the file of its maker.
     body = {"maker": staticmethod(maker), "__doc__": maker.__doc__, "__module__": maker.__module__, "__qualname__": maker.__qualname__}
     return dataclasses.make_dataclass(maker.__name__, fields, bases=(Plain,), namespace=body, frozen=True, kw_only=True)
 

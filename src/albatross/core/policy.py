@@ -1,4 +1,4 @@
-"""A policy: a recipe for learning. Frozen hyperparameters, and functions over a state; it remembers nothing itself."""
+"""A policy: a recipe for learning. Frozen hyperparameters, and functions over a state; it holds no state itself."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from albatross.kernels.sources import is_ours
 
 
 class Nothing(NamedTuple):
-    """Settings or scratch of a policy that needs none. (Compiled code does not take a tuple without fields.)"""
+    """Settings or scratch of a policy that needs none. (Compiled code does not accept a tuple without fields.)"""
 
     nothing: int = 0
 
 
 class Need(StrEnum):
-    """What a policy may be told beforehand."""
+    """What a policy may be given beforehand."""
 
     FEATURES = "item features"
     GRAPH = "a graph"
@@ -29,23 +29,23 @@ class Need(StrEnum):
 
 
 FROM_THE_WORLD = (Need.RATINGS, Need.TRUTH)
-"""What only a simulated world can tell; the rest stands among a policy's parameters."""
+"""What only a simulated world can give; the others are parameters of the policy."""
 
 
 class Division(NamedTuple):
-    """How the arrays of a state divide where users live on several shards: each array, by its dotted name, is in one of these groups."""
+    """How the arrays of a state divide if users live on several shards. Each array, by its dotted name, is in one of these groups."""
 
     own: tuple[str, ...] = ()
-    """Rows of users, and what never changes or counts for this shard alone: they stay."""
+    """Rows of users, constants, and counts of this shard alone: they stay on the shard."""
     sums: tuple[str, ...] = ()
-    """One row per item, a sum over users: own part and others."""
+    """One row per item, a sum over users: own part plus the others."""
     derived: tuple[str, ...] = ()
-    """What follows from the sums. The first has one row per item, which changes when the item is refitted."""
+    """What is computed from the sums. The first has one row per item, which changes when the item is refitted."""
     population: tuple[str, ...] = ()
     """Figures of all users together."""
     by_turns: tuple[tuple[str, Any], ...] = ()
-    """Parameters that switch off what a shard does by turns among its own users. With them, shards that exchange after each rating
-    learn what one agent learns, up to rounding."""
+    """Parameters that switch off what a shard does in turn among its own users. Then shards that exchange after each rating learn what
+    one agent learns, up to rounding."""
 
 
 @dataclass(frozen=True)
@@ -56,45 +56,45 @@ class Policy(Recipe, ABC):
     """
 
     needs: ClassVar[tuple[Need, ...]] = ()
-    """What the policy is told beforehand; a property where its parameters decide. Who is told more is compared apart."""
+    """What the policy is given beforehand; a property if its parameters decide. Policies that are given more are compared separately."""
     learns: ClassVar[Literal["users", "crowd", "nothing"]] = "users"
-    """What the policy can tell apart: the tastes of users, only items that everybody likes, or nothing."""
+    """What the policy can distinguish: the tastes of users, only items that everybody likes, or nothing."""
 
     counters: ClassVar[tuple[str, ...]] = ()
     """Names of arrays of length 1 in the state that are worth reporting with a trial."""
 
     division: ClassVar[Division | None] = None
-    """How the state divides over shards; none: all users of this policy live on one."""
+    """How the state divides over shards; None: the policy runs on one shard."""
 
     statistics: ClassVar[tuple[str, ...]] = ()
-    """Names of arrays in the state, or of fields of its records, that are counts or sums over ratings alone; beside `Pairs` and `Tally`."""
+    """Names of arrays in the state, or fields of its records, that are counts or sums over ratings alone, besides `Pairs` and `Tally`."""
 
     def settings(self) -> tuple[Any, ...]:
-        """The hyperparameters as a NamedTuple of numbers, as compiled code wants them."""
+        """The hyperparameters as a NamedTuple of numbers, for compiled code."""
         return Nothing()
 
     @abstractmethod
     def init(self, n_users: int, n_items: int, streams: Streams, truth: Truth | None) -> tuple[Any, ...]:
-        """A state that has learned nothing: a NamedTuple of arrays. `truth` has what the policy needs of the world.
+        """A state without ratings: a NamedTuple of arrays. `truth` has what the policy needs of the world.
 
-        A larger one begins with the same random numbers as a smaller one, so that a model can grow.
+        A larger state begins with the same random numbers as a smaller one, so that a model can grow.
         """
 
     def scratch(self, n_users: int, n_items: int) -> tuple[Any, ...]:
-        """Working arrays as a NamedTuple. Not learned and not saved: their initial contents must not matter."""
+        """Working arrays as a NamedTuple. Not learned and not saved: their initial contents do not matter."""
         return Nothing()
 
     def asks(self) -> tuple[Need, ...]:
-        """What it needs to be told of the world. A policy that needs nothing can be served."""
+        """What it needs to know of the world. A policy that needs nothing can be served."""
         return tuple(need for need in self.needs if need in FROM_THE_WORLD)
 
     @classmethod
     def policy_name(cls) -> str:
-        """The name of its file, of a policy from outside its reference."""
+        """The name of its file; for a policy from outside, its reference."""
         return cls.__module__.rpartition(".")[2].replace("_", "-") if is_ours(cls) else name_of(cls)
 
     def __reduce__(self) -> Any:
-        """What is sent to another process; for a policy from outside also its sources, which the other process may not have."""
+        """What is sent to another process; for a policy from outside also its sources, which may be missing there."""
         return _received, (type(self) if is_ours(type(self)) else pack(type(self)), self.parameters())
 
     @classmethod

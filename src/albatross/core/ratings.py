@@ -23,7 +23,7 @@ class Summary(NamedTuple):
 
 
 class RatingTable(NamedTuple):
-    """One rating per pair of a user and an item, both as dense whole numbers. Items that nobody rated may be among the items."""
+    """One rating per pair of user and item, both as dense numbers. Items without ratings may be included."""
 
     users: NDArray[np.int32]
     items: NDArray[np.int32]
@@ -33,7 +33,7 @@ class RatingTable(NamedTuple):
     source: str
     """Where the ratings come from: the name of a data set, or of a file."""
     scale: Scale | None = None
-    """The lowest and the highest rating that could be given, where that is known."""
+    """The lowest and the highest possible rating, if known."""
 
     def describe(self) -> Summary:
         users, items = len(self.user_names), len(self.item_names)
@@ -49,10 +49,10 @@ def tabulated(
     source: str,
     catalogue: NDArray[Any] | None = None,
 ) -> RatingTable:
-    """A table from outside ids, numbered in their order, so that the order of the rows does not matter.
+    """A table from outside ids, numbered in sorted order, so that the order of the rows does not matter.
 
-    The catalogue, where it is given, names all items, in increasing order; otherwise they are the items that have a rating.
-    Of several ratings of one pair, the last one counts.
+    The catalogue, if given, names all items, in increasing order; otherwise the items are those with a rating.
+    If a pair has several ratings, the last one counts.
 
     >>> import numpy as np
     >>> table = tabulated(np.array([7, 3, 7]), np.array([20, 10, 10]), np.array([1.0, 5.0, 2.0]), scale=(1, 5), source="example")
@@ -80,7 +80,7 @@ def tabulated(
 
 
 def restricted(table: RatingTable, users: NDArray[Any] | None = None, items: NDArray[Any] | None = None) -> RatingTable:
-    """Only these users and items, numbered in the order given. Rows stay in their order."""
+    """Only these users and items, numbered in the given order. Rows keep their order."""
     new_users, user_names = _renumbered(table.user_names, users)
     new_items, item_names = _renumbered(table.item_names, items)
     kept = (new_users[table.users] >= 0) & (new_items[table.items] >= 0)
@@ -94,7 +94,7 @@ def restricted(table: RatingTable, users: NDArray[Any] | None = None, items: NDA
 
 
 def active_users(table: RatingTable, min_ratings: int, n_users: int | None) -> NDArray[np.int64]:
-    """The users with at least so many ratings, in their order; refuses where there are fewer of them than are asked for."""
+    """The users with at least so many ratings, in order. Refuses if there are fewer than requested."""
     counts = np.bincount(table.users, minlength=len(table.user_names))
     active = np.flatnonzero(counts >= min_ratings)
     if n_users is not None and active.size < n_users:
@@ -106,7 +106,7 @@ def active_users(table: RatingTable, min_ratings: int, n_users: int | None) -> N
 
 
 def _renumbered(names: Vocabulary, kept: NDArray[Any] | None) -> tuple[NDArray[np.int32], Vocabulary]:
-    """From each old number to its new one, or -1 where it goes."""
+    """From each old number to its new one, or -1 if it is removed."""
     if kept is None:
         return np.arange(len(names), dtype=np.int32), names
     numbers = np.full(len(names), -1, np.int32)

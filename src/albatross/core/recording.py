@@ -1,4 +1,4 @@
-"""What one trial produced, with the recipe that made it."""
+"""The result of one trial, with its recipe."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -28,16 +28,16 @@ class Recording:
     best: NDArray[np.float64]
     """The mean reward of the best item that could have been shown."""
     ndcg: NDArray[np.float64]
-    """How good each ranking was, between 0 and 1; empty where it was not asked for."""
+    """NDCG of each ranking, between 0 and 1; empty if it was not requested."""
     trivial: NDArray[np.bool_]
-    """Beside it, whether any ranking would have been as good."""
+    """Per ranking: whether any ranking would have been as good."""
     seconds: float
-    """Processor time of the steps, compilation left out: what else the machine does at the same time does not count. Of a policy in
-    plain Python: of its `select` and `update`."""
+    """Processor time of the steps, without compilation. Other load on the machine does not count. For a policy in plain Python: the time
+    of its `select` and `update`."""
     counters: dict[str, int]
-    """What the policy counted, by name."""
+    """Counters of the policy, by name."""
     state_id: str
-    """The name of what the policy had learned at the end; of a policy in plain Python, of the ratings it learned from."""
+    """A digest of what the policy had learned at the end; for a policy in plain Python, of the ratings it learned from."""
 
     @property
     def horizon(self) -> int:
@@ -59,7 +59,7 @@ class Recording:
         return np.cumsum(self.ndcg) / np.arange(1, self.ndcg.size + 1)
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """The steps as a table, one array per column: what pandas, Polars and DuckDB take as it is."""
+        """The steps as a table, one array per column, as pandas, Polars and DuckDB accept it."""
         table: dict[str, NDArray[Any]] = {
             "step": np.arange(1, self.horizon + 1),
             "user": self.users,
@@ -73,7 +73,7 @@ class Recording:
         return table | {"ndcg": self.ndcg, "trivial": self.trivial} if self.ndcg.size else table
 
     def to_frame(self) -> "DataFrame":
-        """The steps as a pandas DataFrame, one row each. Pandas is not installed with albatross: `columns` needs nothing."""
+        """The steps as a pandas DataFrame, one row each. Pandas is not installed with albatross; `columns` needs nothing."""
         try:
             import pandas
         except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""What can be done to any policy's state, because a state is a NamedTuple of arrays and of further such tuples."""
+"""Functions for any policy's state: a NamedTuple of arrays and of further such tuples."""
 
 import hashlib
 from collections.abc import Callable, Iterator
@@ -13,11 +13,11 @@ from albatross.kernels.pairs import KEPT, NOTHING, Pairs, places
 State = TypeVar("State", bound=tuple[Any, ...])
 
 SMALLEST_ROOM = 64
-"""Places for pairs that are made at once, at least."""
+"""Smallest capacity of a table of pairs."""
 
 
 def check_parts(owner: str, part: str, value: Any, numbers: bool = False) -> None:
-    """Refuse what is no NamedTuple of arrays and of further such tuples; with `numbers`, also of numbers."""
+    """Refuse anything but a NamedTuple of arrays and of further such tuples; with `numbers`, also of numbers."""
     fields = getattr(value, "_fields", ())
     if not isinstance(value, tuple) or not fields:
         raise InvalidInput(
@@ -51,7 +51,7 @@ def flatten(state: tuple[Any, ...], prefix: str = "") -> Iterator[tuple[str, NDA
 
 
 def identity(state: tuple[Any, ...]) -> str:
-    """A name for exactly what was learned: two states have the same one only if they agree bit for bit."""
+    """A digest of exactly what was learned: two states have the same one only if they agree bit for bit."""
     digest = hashlib.blake2b(digest_size=16)
     for name, array in flatten(state):
         digest.update(f"{name} {np.lib.format.dtype_to_descr(array.dtype)} {array.shape}".encode())
@@ -60,15 +60,15 @@ def identity(state: tuple[Any, ...]) -> str:
 
 
 def copied(state: State) -> State:
-    """The same values in arrays of their own."""
+    """A copy with its own arrays."""
     parts = (copied(value) if isinstance(value, tuple) else value.copy(order="K") for value in state)
     return type(state)(*parts)
 
 
 def reserve(state: State, n_more: int) -> State:
-    """The state with room for at least `n_more` further pairs. Grows by at least two fifths, so that copying stays cheap.
+    """The state with room for at least `n_more` further pairs. It grows by at least two fifths, so that copying stays cheap.
 
-    A place that nobody can use any more counts as a pair to come.
+    An unusable place counts as a pair to come.
     """
 
     def widen(pairs: Pairs) -> Pairs:
@@ -88,13 +88,13 @@ def tables_of(state: tuple[Any, ...]) -> Iterator[Pairs]:
 
 
 def places_left_by_joining(state: tuple[Any, ...], user: int, other: int) -> int:
-    """How many places of a table of pairs nobody can use again once these two users are one, at most."""
+    """Upper bound of the places in a table of pairs that become unusable when these two users are joined."""
     lengths = ((_length(pairs, user), _length(pairs, other)) for pairs in tables_of(state))
     return max((own // KEPT + min(own, theirs) for own, theirs in lengths), default=0)
 
 
 def tidied(state: State) -> State:
-    """The same without places that nobody can use."""
+    """The same without unusable places."""
     return _over_pairs(state, _in_order)
 
 
@@ -123,7 +123,7 @@ def restored(blank: State, arrays: dict[str, NDArray[Any]], prefix: str = "") ->
             given = "missing" if found is None else f"{found.dtype}{list(found.shape)}"
             raise InvalidInput(f"snapshot: array {prefix + name!r} is {given}; expected {value.dtype}{list(value.shape)}")
         copy = np.array(found, order="F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C")
-        values[name] = copy.view(value.dtype)  # a file does not say that the fields of a record are read as attributes
+        values[name] = copy.view(value.dtype)  # a file does not store that the fields of a record are read as attributes
     return blank._replace(**values)  # type: ignore[attr-defined, no-any-return]
 
 
@@ -139,7 +139,7 @@ def _with_room(pairs: Pairs, room: int) -> Pairs:
 
 
 def _in_order(pairs: Pairs) -> Pairs:
-    """The same chains, user by user and without free places: independent of where entries are stored."""
+    """The same chains, ordered by user and without reserved places: independent of where entries are stored."""
     ranks = list(_ranks(pairs))
     lengths = np.zeros(pairs.first.size, np.int64)
     for users, _ in ranks:

@@ -1,4 +1,4 @@
-"""Where randomness comes from: streams named by a seed and a purpose.
+"""Random streams, named by a seed and a purpose.
 
 Two purposes never share draws, so every policy meets the same public at the same seed.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 Streams = Callable[[str], np.random.Generator]
-"""From a purpose to its stream, at one seed."""
+"""From a purpose to its stream, for one seed."""
 
 
 def stream(seed: int, purpose: str) -> np.random.Generator:
@@ -26,9 +26,9 @@ def stream(seed: int, purpose: str) -> np.random.Generator:
 
 
 class Turner:
-    """A generator that is turned from one stream to another: many times quicker than making a new one.
+    """A generator that is switched from one stream to another: many times quicker than making a new one.
 
-    Belongs to one thread: a stream ends when the generator is turned to the next.
+    For one thread: a stream is invalid once the generator is switched to the next.
 
     >>> turner = Turner()
     >>> first = turner.turn(bytes(range(32))).random()
@@ -41,7 +41,7 @@ class Turner:
         self._position = _position_of(self.random.bit_generator)
 
     def turn(self, name: bytes) -> np.random.Generator:
-        """The stream of a name of 32 bytes: where PCG64 stands, and by how much it steps."""
+        """The stream of a name of 32 bytes, which give the state and the increment of PCG64."""
         step = int.from_bytes(name[16:], "little") | 1
         if self._position is not None:
             numbers, spare = self._position
@@ -55,11 +55,11 @@ class Turner:
 
 
 _NO_SPARE = bytes(8)
-"""Half a number that was drawn and not used yet: there is none."""
+"""PCG64's buffered half number: there is none."""
 
 
 def _position_of(generator: np.random.BitGenerator) -> tuple[memoryview, memoryview] | None:
-    """The memory in which PCG64 keeps its two numbers, and what is left of the last draw; none where they are kept otherwise."""
+    """The memory of PCG64's two numbers, and of its buffered half number; None if the layout is different."""
     address = generator.ctypes.state_address
     found = ctypes.c_void_p.from_address(address).value
     if found is None:

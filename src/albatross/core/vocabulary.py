@@ -1,10 +1,10 @@
-"""Outside names on one side, dense whole numbers on the other."""
+"""Maps outside names to dense numbers."""
 
 from collections.abc import Iterable
 
 
 class Vocabulary:
-    """Maps outside ids to 0, 1, 2, … in the order in which they were first seen, and back. Change it by its methods only.
+    """Maps outside ids to 0, 1, 2, … in the order of their first use, and back. Change it only through its methods.
 
     >>> people = Vocabulary(["ann", "bob"])
     >>> people.number("bob"), people.add("eve"), people.add("bob"), people.name(2), len(people)
@@ -14,7 +14,7 @@ class Vocabulary:
     def __init__(self, names: Iterable[str] = ()) -> None:
         self.names: list[str] = []
         self.numbers: dict[str, int] = {}
-        """For loops that have no time for a call."""
+        """Public for loops in which a method call is too slow."""
         for name in names:
             self.add(name)
 
@@ -26,7 +26,7 @@ class Vocabulary:
         return number
 
     def rename(self, name: str, other: str) -> None:
-        """Give the number of a name to another one, which has none."""
+        """Give the number of a name to another name, which must have none."""
         number = self.numbers.pop(name)
         self.names[number], self.numbers[other] = other, number
 

@@ -16,16 +16,16 @@ Observation = dict[str, Any]
 
 
 class Recommendation(gymnasium.Env[Observation, np.int64]):
-    """Users arrive one by one; an action is the item to show, the reward is what the user says of it.
+    """Users arrive one by one. An action is the item to show; the reward is the user's rating.
 
     An observation is the `user` and an `action_mask`: 1 for each item that may be shown, else 0. `info` has the `pseudo_regret` of
     the step (the mean reward of the best item on offer minus that of the item shown) and whether the item was `offered`.
-    `reset(seed=s)` gives the public that `simulate(…, seed=s)` gives: the same arrivals, the same offers, the same noise. Without a
-    seed, each episode has another public; `info` of `reset` says which seed. An episode is truncated after `horizon` steps.
+    `reset(seed=s)` gives the same public as `simulate(…, seed=s)`: the same arrivals, the same offers, the same noise. Without a
+    seed, each episode has another public; `info` of `reset` has its seed. An episode is truncated after `horizon` steps.
 
     environment: an environment, the name of one, or a file of ratings.
-    penalty: the reward of an item that is not offered. The user is shown nothing and leaves. None: such an action is an error.
-    world: parameters of the environment, where it is given by name.
+    penalty: the reward for an item that is not offered. The user is shown nothing and leaves. None: such an action is an error.
+    world: parameters of the environment, if it is given by name.
 
     >>> env = Recommendation("gaussian", horizon=100, world={"n_users": 5, "n_items": 4, "candidates": 2})
     >>> observation, info = env.reset(seed=0)
@@ -63,7 +63,7 @@ class Recommendation(gymnasium.Env[Observation, np.int64]):
         return self._arrival(self._visits), {"seed": seed}
 
     def step(self, action: np.int64) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Show an item: what the user says of it, and the next user."""
+        """Show an item. Returns the reward, and the next user."""
         visits = self._visits
         if visits is None or visits.step == self.horizon:
             raise InvalidInput("step() before reset(), or after the end of the episode; accepted: reset() first")

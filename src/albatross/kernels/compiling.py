@@ -1,8 +1,8 @@
-"""The one way a function is compiled, and where its machine code is kept.
+"""How functions are compiled, and where the machine code is cached.
 
-Numba's disk cache looks only at the file a function stands in: an edit to a function it calls in another file would
-silently run the old code. So machine code is kept in a folder named by a fingerprint of every source it may come from: ours, and those of
-a policy from outside.
+Numba's disk cache checks only the file of a function: after an edit to a function it calls in another file, it would silently run the
+old code. So the cache folder is named by a fingerprint of every source the code may come from: ours, and those of a policy
+from outside this package.
 """
 
 import functools
@@ -31,40 +31,40 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 PACKAGE = Path(__file__).parent.parent
 
 OPTIONS: Any = {"error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
-"""What all compiled code shares. No `fastmath`, no `parallel`: a fixed order of operations gives the same bits everywhere.
+"""Options of all compiled code. No `fastmath`, no `parallel`: a fixed order of operations gives the same bits everywhere.
 No reference counting (`_nrt`): it took a third of the time of a step. So compiled code can neither allocate nor return an array."""
 
 SHARED_FOLDERS = ("kernels", "core", "environments", "metrics", "simulation")
-"""What any compiled function may call; besides, a policy calls functions of its own file, never of another policy's."""
+"""Folders whose functions any compiled function may call. A policy also calls functions of its own file, never of another policy's."""
 
 
 def kernel(function: Function) -> Function:
-    """Let compiled code call a function. Called from Python it stays what it is: `program` makes its compiled version."""
+    """Let compiled code call a function. From Python it is still the interpreted function; `program` makes a compiled version."""
     return register_jitable(**OPTIONS)(function)
 
 
 def program(function: Callable[..., Any], state_type: type | None = None) -> Callable[..., Any]:
     """The compiled version of a function: an entry into compiled code from Python.
 
-    Each type of state has its own, so that an edit to one policy compiles that policy anew and no other.
+    There is one version per type of state, so that an edit to one policy recompiles only that policy.
     """
     if (function, state_type) in _programs:
         return _programs[function, state_type]
     owners = [thing for thing in (function, state_type, *implementers(state_type)) if thing is not None]
     keep = all(_lasting(owner) for owner in owners)
     options: Any = {"cache": keep, **OPTIONS}
-    # Numba finds kept code by the type of the state, which it imports by the name of its module: that is part of the key, too.
+    # Numba finds cached code by the type of the state, which it imports by its module name. So that name is part of the key.
     modules = sorted({owner.__module__ for owner in owners if not is_ours(owner)})
     with _cache_folder(_joined(_fingerprint_of(*owners), *modules)):
         compiled: Any = numba.njit(**options)(function)
-    if hasattr(compiled, "_compile_for_args"):  # not where compiling is switched off
+    if hasattr(compiled, "_compile_for_args"):  # absent if compiling is switched off
         compiled._compile_for_args = _explaining(compiled._compile_for_args, state_type)
     _programs[function, state_type] = compiled
     return compiled  # type: ignore[no-any-return]
 
 
 def _explaining(compile_for: Callable[..., Any], state_type: type | None) -> Callable[..., Any]:
-    """What Numba calls for arguments of new types, with complaints that a person can act on."""
+    """Numba's function for arguments of new types, with error messages that a user can act on."""
 
     def compile_or_explain(*arguments: Any, **more: Any) -> Any:
         try:
@@ -80,7 +80,7 @@ _programs: dict[tuple[Callable[..., Any], type | None], Callable[..., Any]] = {}
 
 
 def source_fingerprint(owner: type) -> str:
-    """A name for the code behind a class: it changes with its file and with everything compiled code shares."""
+    """A fingerprint of the code behind a class. It changes with its file and with everything that compiled code shares."""
     return _fingerprint_of(owner)
 
 
@@ -96,7 +96,7 @@ def _joined(first: str, *others: str) -> str:
 
 
 def _lasting(owner: Any) -> bool:
-    """Whether another process can know it again: not what was typed at a prompt, and not what stands in the script that is run."""
+    """Whether another process can import it: false for code typed at a prompt or in the script that is run."""
     return sources_of(owner) is not None and owner.__module__ != SCRIPT
 
 
@@ -111,7 +111,7 @@ def _fingerprint(*sources: Path) -> str:
 
 @functools.cache
 def cache_root() -> Path:
-    """Where machine code is kept between processes: `ALBATROSS_CACHE`, else the user's cache folder, else a temporary one."""
+    """The folder for cached machine code: `ALBATROSS_CACHE`, or the user's cache folder, or a temporary folder."""
     folder = Path(os.environ.get("ALBATROSS_CACHE") or platformdirs.user_cache_path("albatross")) / "kernels"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -123,7 +123,7 @@ def cache_root() -> Path:
 
 @contextmanager
 def _cache_folder(fingerprint: str) -> Iterator[None]:
-    """Numba reads this setting when it decorates; it is put back so that the user's own functions keep their place."""
+    """Set Numba's cache folder, which it reads when it decorates. It is reset afterwards, so that the user's own functions keep theirs."""
     settings: Any = numba.config
     with _setting:
         before = settings.CACHE_DIR
@@ -135,17 +135,17 @@ def _cache_folder(fingerprint: str) -> Iterator[None]:
 
 
 _setting = threading.Lock()
-"""Engines of one process compile in threads of their own: one at a time may change what Numba reads."""
+"""Engines of one process compile in their own threads; only one at a time may change this global setting."""
 
 
 def _subject(state: type) -> str:
-    """What is compiled, as a person knows it."""
+    """The name of what is compiled, for people."""
     sources = sources_of(state)
     return state.__module__.rpartition(".")[2] if is_ours(state) or sources is None else sources.name
 
 
 class _Announcer(event.Listener):
-    """Tells a person who waits for the compiler what they are waiting for."""
+    """Tells a waiting user what is being compiled."""
 
     def __init__(self) -> None:
         self.depth = threading.local()

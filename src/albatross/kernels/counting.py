@@ -1,4 +1,4 @@
-"""Counts and means of ratings, and a fair choice among equals: what policies without vectors are made of."""
+"""Counts and means of ratings, and random tie breaking: for policies without vectors."""
 
 import math
 from typing import NamedTuple
@@ -13,15 +13,15 @@ from albatross.kernels.pairs import NOTHING, Pairs
 
 
 class Tally(NamedTuple):
-    """How often and how well each item was rated, and all of them together."""
+    """Counts and sums of ratings, per item and in total."""
 
     plays: NDArray[np.int64]
     totals: NDArray[np.float64]
-    """Per item: how often it was rated, the sum of the ratings."""
+    """Per item: number and sum of the ratings."""
     ratings: NDArray[np.int64]
-    """How many ratings there are."""
+    """Number of all ratings."""
     overall: NDArray[np.float64]
-    """Of all ratings: their mean, and the sum of their squared distances from it."""
+    """Mean of all ratings, and the sum of their squared distances from it."""
 
 
 def no_tally(n_items: int) -> Tally:
@@ -34,7 +34,7 @@ def count(tally: Tally, item: int, reward: float) -> None:
     tally.plays[item] += 1
     tally.totals[item] += reward
     tally.ratings[0] += 1
-    # The squared distances are moved along with the mean: a difference of large sums would lose its digits.
+    # Welford's update: a difference of large sums would lose digits.
     distance = reward - tally.overall[0]
     tally.overall[0] += distance / tally.ratings[0]
     tally.overall[1] += distance * (reward - tally.overall[0])
@@ -42,7 +42,7 @@ def count(tally: Tally, item: int, reward: float) -> None:
 
 @kernel
 def added_since(ratings: int, mean: float, squares: float, ratings_then: int, mean_then: float, squares_then: float, added: Vector) -> None:
-    """Number, mean and summed squared distances of the ratings that came since then, into the first places of `added`."""
+    """Number, mean and summed squared distances of the ratings added since then, into the first places of `added`."""
     n_added = ratings - ratings_then
     added[0], added[1], added[2] = float(n_added), mean, 0.0
     if n_added > 0 and mean != mean_then:
@@ -54,7 +54,7 @@ def added_since(ratings: int, mean: float, squares: float, ratings_then: int, me
 
 @kernel
 def joined_overall(ratings: int, mean: float, squares: float, added: Vector) -> tuple[float, float]:
-    """Mean and summed squared distances of so many ratings and of those that `added_since` counts."""
+    """Mean and summed squared distances of `ratings` ratings together with those that `added_since` counts."""
     n_added = added[0]
     if n_added == 0.0:
         return mean, squares
@@ -67,7 +67,7 @@ def joined_overall(ratings: int, mean: float, squares: float, added: Vector) -> 
 
 @kernel
 def report_tally(tally: Tally, since: Tally, figures: Vector) -> int:
-    """What was added to the ratings of all items together."""
+    """The change of the overall statistics since then."""
     if figures.size >= 3:
         now, then = tally.overall, since.overall
         added_since(tally.ratings[0], now[0], now[1], since.ratings[0], then[0], then[1], figures)
@@ -76,7 +76,7 @@ def report_tally(tally: Tally, since: Tally, figures: Vector) -> int:
 
 @kernel
 def merge_tally(tally: Tally, figures: Vector) -> None:
-    """Add what `report_tally` says."""
+    """Add what `report_tally` returned."""
     mean, squares = joined_overall(tally.ratings[0], tally.overall[0], tally.overall[1], figures)
     tally.overall[0], tally.overall[1] = mean, squares
     tally.ratings[0] += int(figures[0])
@@ -84,7 +84,7 @@ def merge_tally(tally: Tally, figures: Vector) -> None:
 
 @kernel
 def item_mean(tally: Tally, item: int) -> float:
-    """The mean rating of an item; of one that nobody rated, the mean of all ratings."""
+    """The mean rating of an item; for an unrated item, the mean of all ratings."""
     if tally.plays[item] == 0:
         return tally.overall[0]  # type: ignore[no-any-return]
     return tally.totals[item] / tally.plays[item]  # type: ignore[no-any-return]
@@ -92,7 +92,7 @@ def item_mean(tally: Tally, item: int) -> float:
 
 @kernel
 def shrunk_mean(tally: Tally, item: int) -> float:
-    """The mean rating of an item as if it had one rating more, equal to the mean of all ratings."""
+    """The mean rating of an item with one pseudo-rating, equal to the mean of all ratings."""
     return (tally.totals[item] + tally.overall[0]) / (tally.plays[item] + 1)  # type: ignore[no-any-return]
 
 
@@ -104,9 +104,9 @@ def deviation(tally: Tally) -> float:
 
 @kernel
 def find_entries(pairs: Pairs, user: int, candidates: Items, entries: NDArray[np.int32]) -> tuple[int, float]:
-    """Per candidate item its entry among the user's pairs, or `NOTHING`; returns how often the user rated, and the sum of the ratings.
+    """Per candidate its entry among the user's pairs, or `NOTHING`. Returns the number and sum of the user's ratings.
 
-    `entries` is scratch with one place per item; places of items that are no candidates are left with any content.
+    `entries` is scratch with one place per item; places of other items may hold anything.
     """
     if candidates.size == 0:
         entries[:] = NOTHING

@@ -1,5 +1,5 @@
-"""Errors that are the caller's to mend."""
+"""Errors that the caller can fix."""
 
 
 class InvalidInput(ValueError):
-    """What was given is not accepted. The message names what was given and what would be."""
+    """The input is not accepted. The message names what was given and what is accepted."""

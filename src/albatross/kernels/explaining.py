@@ -1,4 +1,4 @@
-"""What the compiler complains of, as one sentence: which file, which line, what is probably wrong, and what would do."""
+"""Compiler errors as one sentence: file, line, probable cause, and what is accepted."""
 
 import linecache
 import re
@@ -12,17 +12,17 @@ from albatross.kernels.errors import InvalidInput
 from albatross.kernels.sources import implementers, sources_of
 
 COMPLAINTS = (NumbaError, UnsupportedBytecodeError)
-"""What the compiler raises."""
+"""The exceptions of the compiler."""
 
 PLACE = re.compile(r'(?: at|[Rr]aised from) (\S[^\n"]*?\.py) \((\d+)\)')
 QUOTED = re.compile(r'File "([^"\n]+\.py)", line (\d+)')
-"""How the compiler names a line; the innermost comes first."""
+"""Patterns for the lines that the compiler names, innermost first."""
 
 NO_ROOM = ("NRT required", "Only accept returning of array")
-"""What it says where code would make an array, a list or a dictionary."""
+"""The compiler's message for code that allocates an array, a list or a dictionary."""
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-"""What the compiler writes around words where the package colorama is there."""
+"""Colour codes in messages, if the package colorama is installed."""
 
 _ATTRIBUTE = re.compile(r"Unknown attribute '(\w+)' of type (\w+)")
 _GLOBAL = re.compile(r"Untyped global name '(\w+)':? (.*)")
@@ -37,15 +37,15 @@ RETURNED = {
     "believe": "the length of the belief (int)",
     "width": "a number (float)",
 }
-"""What the operations of a policy return, in words."""
+"""What the operations of a policy return."""
 
 
 class CannotCompile(InvalidInput):
-    """Compiled code cannot do what a policy's functions ask of it."""
+    """The functions of a policy cannot be compiled."""
 
 
 def explained(error: BaseException, state_type: type | None, arguments: Sequence[Any]) -> CannotCompile:
-    """The complaint of the compiler about the code behind a type of state, called with these arguments."""
+    """The compiler's error about the code of a type of state, called with these arguments."""
     text = COLOUR.sub("", str(error))
     place = _place(text, state_type)
     sentence = _cause(text, place, state_type, arguments)
@@ -57,7 +57,7 @@ def explained(error: BaseException, state_type: type | None, arguments: Sequence
 
 
 def _place(text: str, state_type: type | None) -> tuple[str, int] | None:
-    """The innermost line of the policy's own files that the compiler names, or that has the name it does not know."""
+    """The innermost line in the policy's own files that the compiler names, or that contains the unknown name."""
     own = _own_files(state_type)
     linecache.checkcache()
     for file, line in (*PLACE.findall(text), *QUOTED.findall(text)):
@@ -80,7 +80,7 @@ def _own_files(state_type: type | None) -> list[Path]:
 
 def _cause(text: str, place: tuple[str, int] | None, state_type: type | None, arguments: Sequence[Any]) -> str:
     state = "the state" if state_type is None else state_type.__name__
-    if place is None and PLACE.search(text):  # it is our loop that does not go together with the policy
+    if place is None and PLACE.search(text):  # the policy does not fit our loop
         files = _own_files(state_type)
         where = _short(str(files[0])) if files else state
         operation = _CALL.search(text)
@@ -125,7 +125,7 @@ def _missing_field(field: str, owner: str, arguments: Sequence[Any]) -> str:
 
 
 def _kind(words: str) -> str:
-    """A type of Numba's in plain words."""
+    """A Numba type in plain words."""
     kinds = {"array": "an array", "float": "a number", "int": "a whole number", "Literal[int]": "a whole number", "bool": "true or false"}
     kinds |= {
         "none": "nothing",

@@ -1,7 +1,7 @@
-"""Two users who turn out to be one: sums change as if all ratings had come from the one.
+"""Joins two users: sums change as if all ratings had come from one user.
 
-Vectors that were fitted before stay as they were, but for the user's own and those of the items that the other has rated.
-Where the user has rated nothing, they take the other's place, and nothing is fitted at all.
+Vectors that were fitted before stay, except those of the user and of the items that the other has rated.
+If the user has no ratings, the user gets the other's row, and nothing is refitted.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ from albatross.kernels.pairs import NOTHING, Pairs, find_same, join_pairs
 from albatross.kernels.replacing import refit_again
 
 Rows = NDArray[np.int32]
-"""Room to work in: two rows with a place per item."""
+"""Working space: two rows with a place per item."""
 
 
 @kernel
@@ -30,7 +30,7 @@ def swap_rows(rows: NDArray[np.float64], user: int, other: int) -> None:
 
 @kernel
 def list_items(pairs: Pairs, user: int, items: Items) -> int:
-    """The items that the user has rated, into the first places; returns how many."""
+    """The items that the user has rated, into the first places. Returns their number."""
     count, entry = 0, pairs.first[user]
     while entry != NOTHING:
         items[count] = pairs.items[entry]
@@ -41,11 +41,11 @@ def list_items(pairs: Pairs, user: int, items: Items) -> int:
 
 @kernel
 def join_alternating(state: Any, settings: Any, scratch: Ellipsoid, user: int, other: int, room: Rows) -> None:
-    """In Alternating Linear Bandits: in the sums of the items that the other has rated, the user's vector takes the place of theirs."""
+    """For Alternating Linear Bandits: in the sums of the items that the other has rated, replace the other's vector by the user's."""
     pairs = state.pairs
     if pairs.first[other] == NOTHING:
         return
-    scratch.current[0] = -1  # no rating was added, and yet the user is to be placed anew
+    scratch.current[0] = -1  # no rating was added, but the ellipsoid must be recomputed
     if pairs.first[user] == NOTHING:
         swap_rows(state.user_factors, user, other)
         join_pairs(pairs, user, other, room[0])
@@ -69,7 +69,7 @@ def join_alternating(state: Any, settings: Any, scratch: Ellipsoid, user: int, o
 
 @kernel
 def join_mean_field(state: Any, work: Room, user: int, other: int, room: Rows) -> None:
-    """In a mean-field factorization: sums over the pairs of both, and over the items that the other has rated; all these are refitted."""
+    """For a mean-field factorization: join the sums over pairs and over the items that the other has rated; refit them and the user."""
     pairs, counts = state.pairs, state.counts[0]
     if pairs.first[other] == NOTHING:
         return
@@ -86,7 +86,7 @@ def join_mean_field(state: Any, work: Room, user: int, other: int, room: Rows) -
         state.users[number] = state.users[number + 1]
     counts.users -= 1
     if place <= counts.user_turn:
-        counts.user_turn -= 1  # the next turn is that of the same user as before
+        counts.user_turn -= 1  # so that the next turn is that of the same user as before
     items, count = room[1], list_items(pairs, other, room[1])
     join_sums(state, user, other, room[0])
     join_pairs(pairs, user, other, room[0])
@@ -103,7 +103,7 @@ def join_mean_field(state: Any, work: Room, user: int, other: int, room: Rows) -
 
 @kernel
 def join_sums(state: Any, user: int, other: int, same: Items) -> None:
-    """In sums over pairs, let the ratings of the other be the user's. The pairs themselves stay as they are."""
+    """In sums over pairs, assign the ratings of the other to the user. The pairs themselves are not changed."""
     figures, counts, pairs = state.figures[0], state.counts[0], state.pairs
     share, origin = figures.share, figures.origin
     kept, gone = state.user_moments[user], state.user_moments[other]
@@ -120,7 +120,7 @@ def join_sums(state: Any, user: int, other: int, same: Items) -> None:
             before, both = pairs.plays[own], pairs.plays[own] + plays
             mean_before = pairs.totals[own] / before
             figures.within += before * plays / both * (mean - mean_before) ** 2
-            counts.repeats += 1  # of two first ratings one is no longer the first
+            counts.repeats += 1  # one of two first ratings is no longer a first one
             weight = pair_weight(share, both) - pair_weight(share, before)
             value = pair_weight(share, both) * ((pairs.totals[own] + pairs.totals[entry]) / both - origin)
             value -= pair_weight(share, before) * (mean_before - origin)

@@ -1,8 +1,8 @@
-"""Arguments that compiled code is given once and finds again by their address.
+"""Arguments that are passed to compiled code once and then found again by their address.
 
-To take a state apart into the addresses and lengths of its arrays costs more than a choice among a thousand items, and a random
-generator costs as much again. Both stay the same from one call to the next. So their native form is kept beside them: a call hands over
-one address.
+Unpacking a state into the addresses and lengths of its arrays costs more than a choice among a thousand items, and a random generator
+costs as much again. Both stay the same from call to call. So their native form is stored beside them, and a call passes one
+address.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ _ADDRESS = ir.IntType(64)
 
 
 class KeptType(types.Type):
-    """The type of `Kept` for the compiler: an address, and what lies there."""
+    """The type of `Kept` for the compiler: an address, and the type of the data there."""
 
     def __init__(self, parts: Any) -> None:
         self.parts = parts
@@ -27,7 +27,7 @@ class KeptType(types.Type):
 
     @property
     def key(self) -> Any:
-        """By what it is told from others: two classes may have the same name."""
+        """Identifies the type: two classes may have the same name."""
         return self.parts
 
     @property
@@ -36,9 +36,9 @@ class KeptType(types.Type):
 
 
 class Kept:
-    """A NamedTuple of arguments, ready for many calls of compiled code, which gets it back by `parts_of`.
+    """A NamedTuple of arguments, prepared for many calls of compiled code, which unpacks it with `parts_of`.
 
-    Arrays may change in place. One that is replaced has to be kept anew.
+    Arrays may change in place. If an array is replaced, a new `Kept` is needed.
     """
 
     def __init__(self, parts: Any) -> None:
@@ -59,14 +59,14 @@ _sizes: dict[Any, int] = {}
 
 
 def keep(parts: Any, address: int) -> int:
-    """Write the native form of all parts to an address, if there is one; returns its size."""
+    """Write the native form of all parts to an address, unless it is 0. Returns its size."""
     if address != 0:
         _store(parts, address)
     return _size(parts)  # type: ignore[no-any-return]
 
 
 def parts_of(kept: Any) -> Any:
-    """What is kept."""
+    """The stored parts."""
     return kept.parts
 
 

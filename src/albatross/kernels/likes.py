@@ -1,7 +1,7 @@
-"""Ratings as likes, for policies that know no more than whether a user liked an item; and draws from a Beta distribution.
+"""Ratings as likes, for policies that use only whether a user liked an item; and draws from a Beta distribution.
 
-What counts as a like is a threshold. Where none is given, a rating above the mean of all ratings so far is one, so that a policy needs
-no knowledge of the scale.
+A threshold separates likes. If none is given, a rating above the mean of all ratings so far is a like, so that a policy need not know
+the scale.
 """
 
 import math
@@ -17,13 +17,13 @@ Counts = NDArray[np.int64]
 
 
 def no_average() -> Vector:
-    """The mean of all ratings, and how many there are."""
+    """The mean of all ratings, and their number."""
     return np.zeros(2)
 
 
 @kernel
 def is_like(average: Vector, threshold: float, reward: float) -> bool:
-    """Count the rating, and say whether it is a like; `threshold` is not a number if none is given."""
+    """Count the rating, and return whether it is a like. `threshold` is NaN if none is given."""
     average[1] += 1.0
     average[0] += (reward - average[0]) / average[1]
     return reward > average[0] if math.isnan(threshold) else reward >= threshold
@@ -31,20 +31,20 @@ def is_like(average: Vector, threshold: float, reward: float) -> bool:
 
 @kernel
 def count_common(likes: Pairs, likers: Pairs, user: int, common: Counts) -> None:
-    """Per user the number of items that they and this user liked; `likes` has their number as totals, `likers` are kept item by item."""
+    """Per user, the number of items that they and this user liked. The totals of `likes` count likes; `likers` is stored item by item."""
     common[:] = 0
     entry = likes.first[user]
     while entry != NOTHING:
         other = likers.first[likes.items[entry]] if likes.totals[entry] > 0.0 else NOTHING
         while other != NOTHING:
-            here = np.uint32(other)  # unsigned: never counted from the end
+            here = np.uint32(other)  # unsigned: no check for negative indices
             common[np.uint32(likers.items[here])] += 1
             other = likers.following[here]
         entry = likes.following[entry]
 
 
 FEW = 5
-"""Up to so many, exponential draws are quicker than the two gamma draws of NumPy's Beta."""
+"""Up to this count, exponential draws are quicker than the two gamma draws of NumPy's Beta."""
 
 
 @kernel

@@ -15,8 +15,8 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 RESOLUTION = 2.0**-40
-"""A pivot smaller than this part of its diagonal element is mostly rounding error. A solution divided by it would be a large random
-vector, and where users are fitted to items and items to users, each would make the other larger until both overflow."""
+"""A pivot smaller than this fraction of its diagonal element is mostly rounding error. Dividing by it would give a large random vector.
+When users are fitted to items and items to users, each would make the other larger until both overflow."""
 
 
 def packed_size(rank: int) -> int:
@@ -45,7 +45,7 @@ def unpack(packed: Vector, ridge: float, matrix: Matrix) -> None:
 
 @kernel
 def factorize(matrix: Matrix, factor: Matrix, least_pivot: float) -> bool:
-    """Cholesky: factor · factorᵀ = matrix. A pivot below `least_pivot`, or lost in rounding, is raised; false if that happened."""
+    """Cholesky: factor · factorᵀ = matrix. A pivot below `least_pivot`, or lost in rounding, is raised. Returns False if that happened."""
     sound = True
     for a in range(matrix.shape[0]):
         for b in range(a):

@@ -1,10 +1,10 @@
-"""What a policy can be asked, declared once and implemented per type of state.
+"""The operations of a policy, declared once and implemented per type of state.
 
-`select` and `update` every policy has. The others are optional. `suppose`, `believe`, `width` and `attribute` say what a policy believes,
-and change nothing. `replace` takes a rating back and learns another in its place, `join` lets two users be one. `divide`, `report`, `merge`
-and `refit` are for policies whose users may live on several shards (`albatross.core.exchange`).
+Every policy has `select` and `update`. The others are optional. `suppose`, `believe`, `width` and `attribute` report beliefs and change
+nothing. `replace` undoes a rating and learns another instead; `join` merges two users. `divide`, `report`, `merge` and `refit` are for
+policies whose users may be split over several shards (`albatross.core.exchange`).
 A compiled loop that calls an operation serves every policy: Numba resolves the call by the type of the state.
-Interpreted, the same call looks the implementation up in the same table.
+Interpreted, the same call looks up the implementation in the same table.
 """
 
 import inspect
@@ -21,38 +21,38 @@ from albatross.kernels.sources import implemented_by
 Implementation = TypeVar("Implementation", bound=Callable[..., Any])
 
 Items = NDArray[np.int32]
-"""Candidate items. In kernels an empty array stands for the whole catalogue."""
+"""Candidate items. In kernels an empty array means the whole catalogue."""
 
 ALL_ITEMS: Items = np.empty(0, np.int32)
 
 
 class Slate(NamedTuple):
-    """What a selection says of each candidate, in the order of the candidates."""
+    """What a selection returns for each candidate, in the order of the candidates."""
 
     scores: NDArray[np.float64]
-    """What the decision ranks by; score = mean + bonus."""
+    """The ranking scores; score = mean + bonus."""
     means: NDArray[np.float64]
-    """What the policy expects."""
+    """The predicted rewards."""
     whole: bool = True
-    """Whether all of this is wanted; if not, a policy need only say it of the candidate it chose, and of the `best`."""
+    """Whether all places are wanted. If not, only those of the chosen candidate and of the `best` need be filled."""
     best: Items = ALL_ITEMS
-    """Room for the positions of the best candidates, best first, of equals the first: as many as there is room for.
+    """Space for the positions of the best candidates, best first, ties by position: as many as fit.
 
-    A policy that fills the whole slate in any case may leave it as it is.
+    A policy that fills the whole slate anyway may leave it unchanged.
     """
 
 
 class Belief(NamedTuple):
-    """Where a user's vector is believed to be: |q − center| ≤ radius, measured in standard deviations. Room for an answer."""
+    """The belief about a user's vector: |q − center| ≤ radius, measured in standard deviations. Space for an answer."""
 
     center: NDArray[np.float64]
     covariance: NDArray[np.float64]
     radius: NDArray[np.float64]
-    """An array of length 1: 1 where the belief is a normal distribution, more for a region of confidence."""
+    """An array of length 1: 1 for a normal distribution, more for a confidence region."""
 
 
 ELSEWHERE = 2**62
-"""In place of the time of the last rebuild of sums, in one shard of several: `update` finds it never due, and `refit` rebuilds them."""
+"""A time of the last rebuild so late that `update` never rebuilds sums. Used in one shard of several, where `refit` rebuilds them."""
 
 _implementations: dict[Callable[..., Any], dict[type, Callable[..., Any]]] = {}
 
@@ -60,9 +60,9 @@ _implementations: dict[Callable[..., Any], dict[type, Callable[..., Any]]] = {}
 def select(
     state: Any, settings: Any, scratch: Any, user: int, candidates: Items, slate: Slate, random: np.random.Generator
 ) -> tuple[int, float]:
-    """Fill the slate and return the position of the chosen candidate and the probability with which it was chosen.
+    """Fill the slate. Return the position of the chosen candidate and the probability of that choice.
 
-    Changes nothing that was learned: only the slate, the scratch and the random stream.
+    Changes no learned state: only the slate, the scratch and the random stream.
     """
     return _implementations[select][type(state)](state, settings, scratch, user, candidates, slate, random)  # type: ignore[no-any-return]
 
@@ -75,18 +75,18 @@ def update(state: Any, settings: Any, scratch: Any, user: int, item: int, reward
 def replace(
     state: Any, settings: Any, scratch: Any, user: int, item: int, before: float, after: float, random: np.random.Generator
 ) -> None:
-    """Take back one rating of the pair that was `before`, and learn `after` in its place, in place. There must be such a rating.
+    """Undo one rating `before` of the pair, and learn `after` instead, in place. There must be such a rating.
 
-    What is kept of the ratings themselves (pairs, counts, sums) is then as if only `after` had come. What was fitted in between may stay.
+    The stored ratings (pairs, counts, sums) are then as if only `after` had been given. Vectors fitted in between may stay.
     """
     _implementations[replace][type(state)](state, settings, scratch, user, item, before, after, random)
 
 
 def join(state: Any, settings: Any, scratch: Any, user: int, other: int, room: NDArray[np.int32], random: np.random.Generator) -> None:
-    """Let all that `other` rated be rated by `user`, in place; `other` is then somebody who has rated nothing. They are not the same.
+    """Assign all ratings of `other` to `user`, in place; `other` then has no ratings. The two must be different users.
 
-    What is kept of the ratings themselves (pairs, counts, sums) is then as if all had come from `user`. What was fitted before may stay,
-    but for the user's own part and the items that `other` rated. `room` is to work in: two rows with a place per item, of any content.
+    The stored ratings (pairs, counts, sums) are then as if all had come from `user`. Vectors fitted before may stay, except those of the
+    user and of the items that `other` rated. `room` is working space of any content: two rows with a place per item.
     """
     _implementations[join][type(state)](state, settings, scratch, user, other, room, random)
 
@@ -102,59 +102,59 @@ def suppose(
     slate: Slate,
     random: np.random.Generator,
 ) -> tuple[int, float]:
-    """Select as if the user had also given these ratings, each item once; with none, exactly as `select`.
+    """Select as if the user had also given these ratings, each item once; with none, exactly like `select`.
 
-    A reward that is not a number stands for one exactly as expected: it makes the policy surer, and changes no mean.
-    The position is −1 where the policy would not look at such ratings now. Changes nothing that was learned.
+    A NaN reward means a rating exactly as predicted: it reduces the uncertainty and changes no mean.
+    The position is −1 if the policy would not use such ratings now. Changes no learned state.
     """
     return _implementations[suppose][type(state)](state, settings, scratch, user, candidates, items, rewards, slate, random)  # type: ignore[no-any-return]
 
 
 def believe(state: Any, settings: Any, scratch: Any, user: int, belief: Belief) -> int:
-    """Say where the user's vector is believed to be; returns its length. Fills only what has room for it."""
+    """Write the belief about the user's vector. Returns its length. Fills only arrays that are large enough."""
     return _implementations[believe][type(state)](state, settings, scratch, user, belief)  # type: ignore[no-any-return]
 
 
 def width(state: Any, settings: Any, scratch: Any, user: int, item: int, more: int) -> float:
-    """How far the expected reward of an item may be off for this user, now, or after so many more ratings of it.
+    """The uncertainty of the predicted reward of an item for this user, now, or after so many more ratings of it.
 
-    A standard deviation where the belief is a normal distribution, the half width of the interval for a region of confidence.
+    A standard deviation if the belief is a normal distribution; the half width of the interval for a confidence region.
     """
     return _implementations[width][type(state)](state, settings, scratch, user, item, more)  # type: ignore[no-any-return]
 
 
 def attribute(state: Any, settings: Any, scratch: Any, user: int, item: int, items: Items, parts: NDArray[np.float64]) -> int:
-    """Say what each item the user has rated adds to the expected reward of an item; returns how many there are.
+    """Write the contribution of each item the user has rated to the predicted reward of an item. Returns their number.
 
-    For policies whose mean is linear in the user's ratings. Mean less the sum of all parts is what is expected without them.
-    Fills only what has room for all.
+    For policies whose mean is linear in the user's ratings. The mean minus all contributions is the prediction without these ratings.
+    Fills the arrays only if all contributions fit.
     """
     return _implementations[attribute][type(state)](state, settings, scratch, user, item, items, parts)  # type: ignore[no-any-return]
 
 
 def divide(state: Any) -> None:
-    """Make a state that has learned nothing one shard of several: from now on `refit` rebuilds its sums, and `update` never does."""
+    """Make a state without ratings one shard of several: from now on `refit` rebuilds its sums, and `update` never does."""
     _implementations[divide][type(state)](state)
 
 
 def report(state: Any, others: Any, since: Any, figures: NDArray[np.float64]) -> int:
-    """Say what own users added to the population figures, in numbers that `merge` takes; returns how many. Fills only what has room.
+    """Write what own users added to the population figures, as numbers for `merge`. Returns their count. Fills only if they fit.
 
-    `others` and `since` are states with nothing but sums and population figures: those of all other shards, and all of them as they
-    were when this shard was last heard of. Changes nothing.
+    `others` and `since` are states that hold only sums and population figures: `others` of all other shards; `since` of all shards, at
+    the last report of this shard. Changes nothing.
     """
     return _implementations[report][type(state)](state, others, since, figures)  # type: ignore[no-any-return]
 
 
 def merge(state: Any, figures: NDArray[np.float64]) -> None:
-    """Add what a shard reported to the population figures of a state, or of what stands for the others."""
+    """Add what a shard reported to the population figures of a state, or of the state that stands for the others."""
     _implementations[merge][type(state)](state, figures)
 
 
 def refit(state: Any, settings: Any, scratch: Any, others: Any, items: Items, random: np.random.Generator) -> None:
-    """Fit these items anew: sums and figures of other shards have changed. Drift control, where there is any, belongs here too.
+    """Refit these items after sums and figures of other shards have changed. Drift control, if any, belongs here too.
 
-    The sums of the state hold the own part and those of the others; `others` has the latter alone. Called once per exchange.
+    The sums of the state contain the own part and that of the others; `others` has the latter alone. Called once per exchange.
     """
     _implementations[refit][type(state)](state, settings, scratch, others, items, random)
 
@@ -165,7 +165,7 @@ def offers(state: Any, operation: Callable[..., Any]) -> bool:
 
 
 def implements(operation: Callable[..., Any], state_type: type) -> Callable[[Implementation], Implementation]:
-    """Declare the decorated function to be what `operation` does on states of this type."""
+    """Declare the decorated function as the implementation of `operation` for this type of state."""
 
     def register(function: Implementation) -> Implementation:
         expected = list(inspect.signature(operation).parameters)
@@ -182,7 +182,7 @@ def implements(operation: Callable[..., Any], state_type: type) -> Callable[[Imp
 def _declare(operation: Callable[..., Any]) -> None:
     _implementations[operation] = {}
 
-    # strict=False: Numba would compare signatures too; `implements` has compared the names, which is what matters.
+    # strict=False: Numba would compare signatures too. `implements` has compared the names already.
     @overload(operation, jit_options=OPTIONS, strict=False)
     def compiled(state, *others):  # type: ignore[no-untyped-def]
         return _implementations[operation].get(getattr(state, "instance_class", type(None)))

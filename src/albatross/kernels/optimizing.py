@@ -1,8 +1,8 @@
-"""Optimizes an entry into compiled code once, together with all that it calls.
+"""Optimizes an entry point of compiled code once, together with everything it calls.
 
-Numba optimizes each function by itself, and again within every function that calls it, and makes machine code of it each time. Ours are
-only ever run as part of an entry. So while an entry is compiled, what it calls is linked in as it is, and the whole is optimized and made
-machine code at the end: the same, to the bit in what it computes, in about half of the time (decision 0022).
+Numba optimizes each function by itself and again inside every caller, and generates machine code each time. Our inner functions run
+only as part of an entry point. So during its compilation, callees are linked in unoptimized; then the whole is optimized and turned
+into machine code once. It computes the same bits, and compiles in about half of the time (decision 0022).
 """
 
 import threading
@@ -20,7 +20,7 @@ _here = threading.local()
 
 @contextmanager
 def optimized_once() -> Iterator[None]:
-    """While this lasts, an entry of ours is compiled in this thread."""
+    """Within this context, an entry point of ours is compiled in this thread."""
     before = getattr(_here, "compiling", None)
     _here.compiling = []
     try:
@@ -30,7 +30,7 @@ def optimized_once() -> Iterator[None]:
 
 
 class _Listener(event.Listener):
-    """Keeps what is being compiled, each function for the one before: whether Python can never call it."""
+    """Keeps a stack of the functions being compiled: for each, whether Python can never call it."""
 
     def on_start(self, event: Any) -> None:
         if getattr(_here, "compiling", None) is not None:
@@ -43,7 +43,7 @@ class _Listener(event.Listener):
 
 
 def _is_inner() -> bool:
-    """Whether what is being compiled now is only ever run as part of what calls it."""
+    """Whether the function being compiled runs only as part of its caller."""
     compiling: list[bool] = getattr(_here, "compiling", None) or []
     return bool(compiling) and compiling[-1]
 
@@ -68,21 +68,21 @@ def _execute_entries(context: Any, library: Any, description: Any, environment: 
             library.codegen.set_env(name, _environments.pop(name))
         return entry
     library._ensure_finalized()
-    # What a part that runs in Python needs. It has its place in memory once an entry that it belongs to has.
+    # Needed by parts that run in Python. It gets an address once an entry point that contains it has one.
     _environments[context.get_env_name(description)] = environment
-    # Numba knows a function by this object. It has no address: nobody calls it.
+    # Numba identifies a function by this object. It has no address, because it is never called.
     return _named(description.lookup_module(), description.qualname, "", 0, environment, (library,))
 
 
 _environments: dict[str, Any] = {}
-"""Of inner functions, by name, until they have a place in memory."""
+"""Environments of inner functions by name, until they have an address."""
 _library: Any = JITCodeLibrary
 _context: Any = CPUContext
 _optimize: Any = getattr(_library, "_optimize_final_module", None)
 _finish: Any = getattr(_library, "_finalize_final_module", None)
 _execute: Any = getattr(_context, "get_executable", None)
 _named: Any = getattr(getattr(numba, "_dynfunc", None), "make_function", None)
-if None not in (_optimize, _finish, _execute, _named):  # another release of Numba may do without: then compiling only takes longer
+if None not in (_optimize, _finish, _execute, _named):  # another release of Numba may lack these: then compiling only takes longer
     _library._optimize_final_module, _library._finalize_final_module = _optimize_entries, _finish_entries
     _context.get_executable = _execute_entries
     event.register("numba:compile", _Listener())  # type: ignore[no-untyped-call]

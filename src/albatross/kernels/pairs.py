@@ -1,12 +1,12 @@
-"""Which items each user has rated, how often, and the sum of the ratings: one entry per distinct pair.
+"""The items each user has rated, with number and sum of the ratings: one entry per distinct pair.
 
 The entries of a user form a chain in the order in which the items were first rated, so memory grows with distinct
 pairs and never with users × items, and a repeated rating costs no memory.
 
-A chain is walked several times per rating. If its entries stood in the order of arrival, each would be a miss in every cache as soon as
-there are many users. So whoever takes a place at the end of the table has some places behind it kept free for further entries, a quarter of
-what the user has so far: a chain of a hundred entries stands in twenty runs of neighbours. Where entries stand is not learned;
-two tables with the same chains are the same.
+A chain is walked several times per rating. In order of arrival, almost every entry of a large table would be a cache miss. So when a
+new entry is put at the end of the table, some places after it are reserved for further entries of the same user: a quarter of the
+entries so far. A chain of a hundred entries then takes twenty contiguous runs. Where entries are stored is not learned;
+two tables with the same chains are equal.
 """
 
 from typing import NamedTuple
@@ -20,11 +20,11 @@ NOTHING = -1
 """End of a chain."""
 
 FREE = -2
-"""Instead of the next entry: this place is kept for the user whose entries stand before it."""
+"""Instead of the next entry: this place is reserved for the user whose entries stand before it."""
 
 
 KEPT = 4
-"""One place is kept free per so many entries of the user."""
+"""One place is reserved per so many entries of the user."""
 
 
 class Pairs(NamedTuple):
@@ -37,7 +37,7 @@ class Pairs(NamedTuple):
     totals: NDArray[np.float64]
     """Per entry: the item, how often it was rated, the sum of the ratings."""
     used: NDArray[np.int64]
-    """How many entries there are, and how many places they and those kept free take; the arrays may be longer."""
+    """The number of entries, and the number of places including the reserved ones; the arrays may be longer."""
 
 
 def no_pairs(n_users: int) -> Pairs:
@@ -52,7 +52,7 @@ def no_pairs(n_users: int) -> Pairs:
 
 
 def places(n_pairs: int) -> int:
-    """So many places hold so many pairs, whoever rated them: of a user's, only those behind the last entry are free."""
+    """So many places always hold so many pairs: a user has reserved places only after the last entry."""
     return n_pairs + n_pairs // KEPT
 
 
@@ -102,7 +102,7 @@ def remember(pairs: Pairs, user: int, item: int, reward: float) -> int:
 
 @kernel
 def take_place(pairs: Pairs, last: int, length: int) -> int:
-    """A place behind the last entry of a chain if one is kept free there, else at the end, where some are kept free in turn."""
+    """The place after the last entry of a chain if it is reserved, else at the end of the table, where more are then reserved."""
     used = pairs.used[1]
     if last != NOTHING and last + 1 < used and pairs.following[last + 1] == FREE:
         return last + 1
@@ -115,7 +115,7 @@ def take_place(pairs: Pairs, last: int, length: int) -> int:
 
 @kernel
 def find_same(pairs: Pairs, user: int, other: int, same: NDArray[np.int32]) -> None:
-    """Per item that `other` has rated: the user's entry of it, or `NOTHING`. `same` has a place per item."""
+    """Per item that `other` has rated: the user's entry for it, or `NOTHING`. `same` has a place per item."""
     entry = pairs.first[other]
     while entry != NOTHING:
         same[pairs.items[entry]] = NOTHING
@@ -128,9 +128,9 @@ def find_same(pairs: Pairs, user: int, other: int, same: NDArray[np.int32]) -> N
 
 @kernel
 def join_pairs(pairs: Pairs, user: int, other: int, same: NDArray[np.int32]) -> None:
-    """Put the entries of `other` behind those of the user; what both have rated becomes one entry. `same` is room for `find_same`.
+    """Append the entries of `other` to those of the user; for items that both have rated, add them up. `same` is for `find_same`.
 
-    Places that then belong to nobody are not used again: `albatross.core.state.reserve` must be told of them.
+    The places that become free are not used again: `albatross.core.state.reserve` must be told of them.
     """
     find_same(pairs, user, other, same)
     last, entry = NOTHING, pairs.first[user]

@@ -1,6 +1,6 @@
-"""One rating of a pair taken back and another put in its place: sums change as if only the other had come.
+"""Replaces one rating of a pair by another: sums change as if only the new one had been given.
 
-What was fitted to the rating in between stays as it was, but for the pair's own user and item, which are fitted anew.
+Vectors fitted in between stay, except those of the pair's user and item, which are refitted.
 """
 
 from typing import Any
@@ -16,18 +16,18 @@ from albatross.kernels.pairs import NOTHING, Pairs, find_pair
 from albatross.kernels.search.catalogue import note_again
 
 ONE_RATING = 1.0 + 1e-9
-"""What the ratings of an item weigh together where there is only one, and rounding."""
+"""The total weight of an item's ratings if there is only one, with a margin for rounding."""
 
 
 @kernel
 def exchanged(total: float, count: int, before: float, after: float) -> float:
-    """A sum of so many values in which one is replaced; of a single one, exactly the other."""
+    """A sum in which one of `count` values is replaced; for a single value, exactly the new one."""
     return after if count == 1 else total + (after - before)
 
 
 @kernel
 def exchanged_squares(squares: float, mean: float, count: int, before: float, after: float) -> float:
-    """The summed squared distances from the mean of so many values, of which one is replaced: S + (y' − y)(y' − m' + y − m)."""
+    """The summed squared distances from the mean after one of `count` values is replaced: S + (y' − y)(y' − m' + y − m)."""
     if count == 1:
         return 0.0
     changed = mean + (after - before) / count
@@ -36,7 +36,7 @@ def exchanged_squares(squares: float, mean: float, count: int, before: float, af
 
 @kernel
 def exchange_pair(pairs: Pairs, user: int, item: int, before: float, after: float) -> int:
-    """Replace one rating of a pair; returns its entry, or `NOTHING` where there is none."""
+    """Replace one rating of a pair. Returns its entry, or `NOTHING` if there is none."""
     entry = find_pair(pairs, user, item)
     if entry != NOTHING:
         pairs.totals[entry] = exchanged(pairs.totals[entry], pairs.plays[entry], before, after)
@@ -53,14 +53,14 @@ def recount(tally: Tally, item: int, before: float, after: float) -> None:
 
 @kernel
 def exchange_alternating(state: Any, settings: Any, scratch: Ellipsoid, user: int, item: int, before: float, after: float) -> None:
-    """In Alternating Linear Bandits: the pair and the sums of the item change, and the item is refitted to the user's present vector."""
+    """For Alternating Linear Bandits: change the pair and the sums of the item, and refit the item to the user's current vector."""
     if exchange_pair(state.pairs, user, item, before, after) == NOTHING:
         return
     vector = state.user_factors[user]
     for a in range(vector.size):
         state.item_moments[item, a] += (after - before) * vector[a]
     refit_again(state, settings, scratch, item)
-    scratch.current[0] = -1  # no rating was added, and yet the user is to be placed anew
+    scratch.current[0] = -1  # no rating was added, but the ellipsoid must be recomputed
 
 
 @kernel
@@ -74,7 +74,7 @@ def refit_again(state: Any, settings: Any, scratch: Ellipsoid, item: int) -> Non
 
 @kernel
 def exchange_mean_field(state: Any, room: Room, user: int, item: int, before: float, after: float) -> None:
-    """In a mean-field factorization: sums over all ratings, over the pair's and over the item's change; user and item are refitted."""
+    """For a mean-field factorization: change the overall sums and those of the pair and the item; refit user and item."""
     figures, counts, pairs = state.figures[0], state.counts[0], state.pairs
     entry = find_pair(pairs, user, item)
     if entry == NOTHING:
@@ -83,7 +83,7 @@ def exchange_mean_field(state: Any, room: Room, user: int, item: int, before: fl
     figures.squares = exchanged_squares(figures.squares, figures.average, counts.ratings, before, after)
     figures.average += (after - before) / counts.ratings
     figures.largest = max(figures.largest, after)
-    if alike:  # only now ratings differ, and tell something of the scale
+    if alike:  # only now do ratings differ, which shows the scale
         guess_population(state)
     plays, total = pairs.plays[entry], pairs.totals[entry]
     pairs.totals[entry] = exchanged(total, plays, before, after)
@@ -92,7 +92,7 @@ def exchange_mean_field(state: Any, room: Room, user: int, item: int, before: fl
         figures.within = max(figures.within + (after - before) * ((after - changed) + (before - mean)), 0.0)
     weights = row_start(state.item_variance.size) - 1
     if plays == 1 and state.item_sums[item, weights] <= ONE_RATING:
-        figures.surprise += after - before  # it was the first rating of the item, and nobody has rated it since
+        figures.surprise += after - before  # it was the only rating of the item so far
     moments, rights = state.user_moments[user], state.item_rights[item]
     value = pair_weight(figures.share, plays) * (after - before) / plays
     one = row_start(rights.size - 1)

@@ -1,4 +1,4 @@
-"""Rows of a table that change: found, and added to."""
+"""Rows of a table: find changed ones, and add to some."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from albatross.kernels.operations import Items
 
 
 def note_moved(now: NDArray[Any], before: NDArray[Any], rounding: float, moved: NDArray[np.bool_]) -> None:
-    """Mark rows in which some number has changed by more than this part of itself."""
+    """Mark rows in which some number has changed by more than this fraction of itself."""
     for row in range(now.shape[0]):
         for column in range(now.shape[1]):
             if abs(now[row, column] - before[row, column]) > rounding * abs(now[row, column]):

@@ -1,8 +1,8 @@
 """Random choices among weighted particles, and draws from many normal distributions side by side.
 
-The particle is the last axis everywhere, so that the innermost loops go over particles and the compiler uses the machine's
-vector units, while each particle's own sums keep their order. The statistics of one linear regression per particle are
-its *sums*: Σ x xᵀ, packed, and below it Σ y x, together an array of shape (packed_size(rank) + rank, n_particles).
+The particle is the last axis everywhere. So the innermost loops run over particles and use the machine's vector units, while each
+particle's own sums keep their order. The statistics of one linear regression per particle are its *sums*: Σ x xᵀ, packed, and below it
+Σ y x, together an array of shape (packed_size(rank) + rank, n_particles).
 """
 
 import math
@@ -16,14 +16,14 @@ from albatross.kernels.linear import RESOLUTION, Matrix, Vector
 Indices = NDArray[np.int64]
 
 SYSTEMATIC, MULTINOMIAL, ESS = range(3)
-"""How a new generation is drawn: by evenly spaced points, by independent ones, or evenly but only when few particles count."""
+"""Resampling: by evenly spaced points, by independent points, or evenly but only if the effective number is small."""
 
 RESAMPLERS = {"systematic": SYSTEMATIC, "multinomial": MULTINOMIAL, "ess": ESS}
 
 
 @kernel
 def normalize(log_weights: Vector, weights: Vector) -> None:
-    """Make the weights add up to one, in logarithms and in `weights`. If all have vanished they become equal."""
+    """Normalize the weights, in logarithms and in `weights`. If all are zero, they become equal."""
     largest = -math.inf
     for d in range(weights.size):
         if log_weights[d] > largest:
@@ -34,7 +34,7 @@ def normalize(log_weights: Vector, weights: Vector) -> None:
             log_weights[d] = 0.0
         elif log_weights[d] > -math.inf:
             log_weights[d] -= largest
-        else:  # what is not a number has no weight
+        else:  # NaN counts as weight zero
             log_weights[d] = -math.inf
         weights[d] = math.exp(log_weights[d])
         total += weights[d]
@@ -45,7 +45,7 @@ def normalize(log_weights: Vector, weights: Vector) -> None:
 
 @kernel
 def effective_number(weights: Vector) -> float:
-    """How many equally weighted particles are worth as much as these: 1 / Σ w²."""
+    """The effective number of particles: 1 / Σ w²."""
     total = 0.0
     for d in range(weights.size):
         total += weights[d] * weights[d]
@@ -54,11 +54,11 @@ def effective_number(weights: Vector) -> float:
 
 @kernel
 def pick(weights: Vector, point: float) -> int:
-    """The first particle at which the cumulative weight reaches the point, which lies above 0 and is at most 1."""
+    """The first particle at which the cumulative weight reaches the point, 0 < point ≤ 1."""
     total = 0.0
     for d in range(weights.size):
         total += weights[d]
-    target = point * total  # rounding keeps the weights from adding up to exactly one
+    target = point * total  # because of rounding, the weights do not add up to exactly one
     chosen = 0
     reached = weights[0]
     while reached < target:
@@ -69,11 +69,11 @@ def pick(weights: Vector, point: float) -> int:
 
 @kernel
 def draw_points(resampler: int, random: np.random.Generator, points: Vector) -> None:
-    """Ascending points above 0 and at most 1: independent ones for the multinomial resampler, else evenly spaced."""
+    """Ascending points above 0 and at most 1: independent for the multinomial resampler, else evenly spaced."""
     if resampler == MULTINOMIAL:
         total = 0.0
         for d in range(points.size):
-            total -= math.log(1.0 - random.random())  # exponential gaps: points in order, without sorting
+            total -= math.log(1.0 - random.random())  # exponential gaps give sorted points
             points[d] = total
         total -= math.log(1.0 - random.random())
         for d in range(points.size):
@@ -86,7 +86,7 @@ def draw_points(resampler: int, random: np.random.Generator, points: Vector) -> 
 
 @kernel
 def find_ancestors(weights: Vector, points: Vector, ancestors: Indices) -> None:
-    """Give each of the ascending points to the particle that `pick` would choose: the ancestors of the next generation, in order."""
+    """For each of the ascending points, the particle that `pick` would choose: the ancestors of the next generation, in order."""
     total = 0.0
     for d in range(weights.size):
         total += weights[d]
@@ -125,7 +125,7 @@ def multiply(numbers: Matrix, ratio: float) -> None:
 
 @kernel
 def add_terms(sums: Matrix, vectors: Matrix, plays: float, total: float) -> None:
-    """Add `plays` ratings that total `total` at the same regressor, for each particle its own: `vectors` is (rank, n_particles)."""
+    """Add `plays` ratings with the sum `total` at the same regressor, each particle with its own: `vectors` is (rank, n_particles)."""
     rank, n_particles = vectors.shape
     position = 0
     for a in range(rank):
@@ -140,9 +140,9 @@ def add_terms(sums: Matrix, vectors: Matrix, plays: float, total: float) -> None
 
 @kernel
 def factorize_all(sums: Matrix, ridges: Vector, factors: Matrix, rank: int) -> bool:
-    """Cholesky factors of Σ x xᵀ + ridge · I, packed; false if a pivot had to be raised.
+    """Cholesky factors of Σ x xᵀ + ridge · I, packed. Returns False if a pivot had to be raised.
 
-    That is one below half its ridge, or lost in rounding, as in `albatross.kernels.linear.factorize`.
+    That is a pivot below half its ridge, or lost in rounding, as in `albatross.kernels.linear.factorize`.
     """
     n_particles = ridges.size
     spoiled = 0
@@ -196,7 +196,7 @@ def solve_upper_all(factors: Matrix, vectors: Matrix) -> None:
 def add_log_densities(
     sums: Matrix, factors: Matrix, noise: float, reward: float, vectors: Matrix, centers: Matrix, log_weights: Vector
 ) -> None:
-    """Add the logarithm of the density of a rating at the regressor `vectors`, the coefficients integrated out.
+    """Add the log density of a rating at the regressor `vectors`, with the coefficients integrated out.
 
     It is normal with mean xᵀ G⁻¹ Σ y x and variance noise² (1 + xᵀ G⁻¹ x), G = factor · factorᵀ; a constant is left out.
     Overwrites `vectors` and `centers`.
@@ -220,7 +220,7 @@ def add_log_densities(
 def draw_all(sums: Matrix, factors: Matrix, noise: float, random: np.random.Generator, vectors: Matrix) -> None:
     """One draw per particle from the posterior of its regression: normal with mean G⁻¹ Σ y x and covariance noise² G⁻¹.
 
-    G = factor · factorᵀ. The random numbers come particle by particle.
+    G = factor · factorᵀ. Random numbers are drawn particle by particle.
     """
     rank, n_particles = vectors.shape
     first = sums.shape[0] - rank

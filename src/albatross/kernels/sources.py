@@ -1,7 +1,7 @@
-"""Which files the code of a policy comes from, and a digest of them: what it is known by, wherever it stands.
+"""The source files of a policy, and a digest of them, which identifies the policy wherever it is stored.
 
-A policy of this package is one file. One from outside may be a file, a file with others beside it, or a module of a package: then all
-of its own modules that it imports, directly or not, count. What it takes from other packages does not.
+A policy of this package is one file. A policy from outside may be a file, a file with others beside it, or a module of a package. Then
+all of its own modules that it imports, directly or not, count. Code of other packages does not.
 """
 
 import ast
@@ -19,11 +19,11 @@ class Sources(NamedTuple):
     """The code of one module as it was when it was loaded."""
 
     name: str
-    """What its own files import it as."""
+    """The name under which its own files import it."""
     root: Path
-    """The folder below which its files stand."""
+    """The folder that contains its files."""
     files: dict[str, bytes]
-    """Path below the root, and content; the module itself first."""
+    """Content by path below the root; the module itself first."""
     digest: str
 
     @property
@@ -42,7 +42,7 @@ def is_ours(owner: Any) -> bool:
 
 
 def sources_of(owner: Any) -> Sources | None:
-    """The code behind a class or function; none where there is no file, as for what was typed at a prompt."""
+    """The code behind a class or function; None if there is no file, for example for code typed at a prompt."""
     name = owner.__module__
     if name not in _loaded:
         file = getattr(sys.modules.get(name), "__file__", None)
@@ -59,24 +59,24 @@ _implementers: dict[type, list[Any]] = {}
 
 
 def implemented_by(state_type: type, function: Any) -> None:
-    """Remember that a function is part of the code behind a type of state."""
+    """Record that a function is part of the code behind a type of state."""
     _implementers.setdefault(state_type, []).append(function)
 
 
 def implementers(state_type: type | None) -> list[Any]:
-    """What is compiled for a type of state."""
+    """The functions that implement operations for a type of state."""
     return [] if state_type is None else _implementers.get(state_type, [])
 
 
 def know(module: str, sources: Sources) -> None:
-    """Remember what a module was loaded from: its files may change later."""
+    """Record the sources from which a module was loaded, because its files may change later."""
     _loaded[module] = sources
 
 
 def gather(file: Path, name: str | None = None) -> Sources:
     """The code of the module in a file: its own, and that of the modules it imports from its own package or folder.
 
-    `name` is what it is imported as; if not given, the folders that are packages say it.
+    `name` is the name it is imported by. If it is not given, the enclosing packages determine it.
     """
     file = file.resolve()
     words = file.with_suffix("").parts if file.name != "__init__.py" else file.parent.parts
@@ -97,8 +97,8 @@ def gather(file: Path, name: str | None = None) -> Sources:
 def _collect(name: str, root: Path, file: Path, files: dict[str, bytes]) -> None:
     """Add the files of a module and of its own modules that it imports."""
     top, single = name.partition(".")[0], "." not in name and file.name != "__init__.py"
-    strangers = single and root.name in ("site-packages", "dist-packages")  # what stands beside it there is not its own
-    alone = strangers or top == OURS  # of ours, all that compiled code may share is counted anyway
+    strangers = single and root.name in ("site-packages", "dist-packages")  # files beside it there belong to other packages
+    alone = strangers or top == OURS  # for our own code, everything that compiled code may share is counted anyway
     waiting = [(name, file)]
     while waiting:
         module, path = waiting.pop()
@@ -116,10 +116,10 @@ def _collect(name: str, root: Path, file: Path, files: dict[str, bytes]) -> None
 
 
 def _imports(source: bytes, package: str) -> Iterator[str]:
-    """Full names of what may be modules among the imports of a file."""
+    """Full names of possible modules among the imports of a file."""
     try:
         tree = ast.parse(source)
-    except (SyntaxError, ValueError):  # told when it is loaded
+    except (SyntaxError, ValueError):  # reported when it is loaded
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -133,7 +133,7 @@ def _imports(source: bytes, package: str) -> Iterator[str]:
 
 
 def _with_parents(name: str, root: Path) -> Iterator[tuple[str, Path]]:
-    """A module and the packages it is in, as far as they are files below the root."""
+    """A module and its packages, as far as they are files below the root."""
     words = name.split(".")
     for length in range(1, len(words) + 1):
         place = root.joinpath(*words[:length])

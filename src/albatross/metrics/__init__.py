@@ -1,1 +1,1 @@
-"""What is measured in a trial."""
+"""Metrics of a trial."""

@@ -1,4 +1,4 @@
-"""Normalized discounted cumulative gain: how good the whole ranking was whose first item was shown."""
+"""Normalized discounted cumulative gain of the ranking whose first item was shown."""
 
 import math
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ from albatross.kernels.linear import Vector
 
 @dataclass(frozen=True)
 class NDCG(Recipe):
-    """Rank the candidates by score, discount the relevance of each of the first few by its place, divide by the best possible.
+    """Rank the candidates by score, discount the relevance of the first few by rank, divide by the best possible value.
 
-    DCG = Σ gain(relevance of rank r) / log₂(r + 1) over the first min(depth, |C|) ranks. Equal scores rank by index. Where every
+    DCG = Σ gain(relevance of rank r) / log₂(r + 1) over the first min(depth, |C|) ranks. Ties are ranked by index. If every
     relevance is zero, or there is one candidate, the value is 1 and the step counts as trivial.
     """
 
@@ -28,11 +28,11 @@ class NDCG(Recipe):
 
 
 class Ruler(NamedTuple):
-    """What measuring needs in compiled code: room for the relevances of the candidates and for the leading positions."""
+    """Working space in compiled code: the relevances of the candidates, and the leading positions."""
 
     relevances: Vector
     positions: NDArray[np.int64]
-    """As many as ranks count; none at all: nothing is measured."""
+    """As many as ranks count; empty: nothing is measured."""
     exponential: bool
 
 

@@ -1,1 +1,1 @@
-"""An agent in service: everything is in the log before it is said."""
+"""An agent in service: every event is written to the log before it is answered."""

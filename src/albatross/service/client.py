@@ -1,4 +1,4 @@
-"""The service from another process or machine: the verbs of `Recommender`, over HTTP."""
+"""The service from another process or machine: the methods of `Recommender`, over HTTP."""
 
 import http.client
 import secrets
@@ -17,18 +17,18 @@ from albatross.service.api.routes import BY_REQUEST
 from albatross.service.api.verbs import A, Verbs
 
 PASSING = (409, 429, 503)
-"""Statuses that will be another one in a moment: in flight, overloaded, replaying."""
+"""Temporary statuses: in flight, overloaded, replaying."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.02, 2.0
 
 
 class Client(Verbs):
-    """Asks a service. What gets no answer is sent again, with the same ids, so nothing counts twice. Any thread may use it.
+    """Sends requests to a service. Without an answer, it retries with the same ids, so nothing counts twice. Thread-safe.
 
     Client("http://localhost:8000"), Client("http://localhost:8000/shops/tea") or Client("https://shop.example", key="alb_…").
     """
 
     def __init__(self, url: str, key: str | None = None, *, patience: float = 10.0, context: ssl.SSLContext | None = None) -> None:
-        """`patience`: seconds in which to ask again, where there is no answer, or one that says: later. `context`: for own certificates."""
+        """`patience`: seconds for retries if there is no answer or a temporary refusal. `context`: for your own certificates."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
             raise InvalidInput(f"url is {url!r}; accepted: http://host:port or https://host:port, with the path of a shop, if it has one")
@@ -52,7 +52,7 @@ class Client(Verbs):
         return answer  # type: ignore[no-any-return]
 
     def close(self) -> None:
-        """Give the connections back. The service goes on."""
+        """Close the connections. The service goes on."""
         with self._lock:
             idle, self._idle = self._idle, []
         for connection in idle:
@@ -62,7 +62,7 @@ class Client(Verbs):
         return f"Client({self.url!r})"
 
     def _insist(self, method: str, path: str, body: bytes | None) -> bytes:
-        """The answer, asked for until patience ends. The body, and with it every id, is the same each time."""
+        """Send a request, with retries until patience ends. The body, and so every id, is the same each time."""
         deadline = time.monotonic() + self.patience
         pause = FIRST_PAUSE
         while True:
@@ -83,7 +83,7 @@ class Client(Verbs):
             pause = min(2 * pause, LONGEST_PAUSE)
 
     def _once(self, method: str, path: str, body: bytes | None) -> tuple[int, float, bytes]:
-        """Status, seconds to wait as the service advises, and body."""
+        """Status, the seconds to wait that the service advises, and body."""
         connection = self._connect()
         try:
             connection.request(method, self._path + path, body, self._headers)
@@ -110,7 +110,7 @@ class Client(Verbs):
 
 
 def _repeatable(request: Request[Any]) -> Request[Any]:
-    """A request that may be sent again without being counted again."""
+    """The request with an id, so that a retry does not count twice."""
     if isinstance(request, Recommend) and request.request_id is None:
         return msgspec.structs.replace(request, request_id=secrets.token_hex(16))
     return request

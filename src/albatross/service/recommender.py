@@ -1,4 +1,4 @@
-"""The engine in your own process: the same folder, the same promises, no server."""
+"""The engine in your own process: the same folder, the same guarantees, no server."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,9 +13,9 @@ from albatross.service.storage.home import Home, is_address
 
 
 class Recommender(Verbs):
-    """Shows items to users and learns from their ratings, at once; every rating is on disk before `rate` returns.
+    """Recommends items to users and learns from each rating at once. A rating is on disk before `rate` returns.
 
-    Any thread may use it; one process at a time may open a folder. `Client` has the same verbs over HTTP.
+    It is thread-safe; only one process at a time may open a folder. `Client` has the same methods over HTTP.
 
     >>> from tempfile import TemporaryDirectory
     >>> folder = TemporaryDirectory()
@@ -46,21 +46,21 @@ class Recommender(Verbs):
         durability: str | None = None,
         accept_changed_policy: bool | None = None,
     ) -> None:
-        """Open a folder, and make it if there is none. Returns when everything in it has been checked and replayed.
+        """Open a folder, or make it. Returns when its log has been checked and replayed.
 
-        folder: or the address of a database, postgresql://user@host/database, which then keeps the log. What is not given here is as
-        `albatross.toml` in the folder says, if there is one, or as it is by default.
-        scale: lowest and highest rating; needed for a new folder, unless events say it.
-        policy: a policy, its class, its name, file.py:Class or module:Class; for a new folder, mean-field unless given. What a folder
-        began with cannot be changed.
-        floor: share of decisions left to chance, 0.05 unless given.
-        closed_catalogue: whether items appear only by `upsert_item`.
-        events: names of events, and what they are worth, as {"click": 1, "purchase": 5}; `set_rewards` changes them later.
-        silence: seconds and a reward: so long after a decision, what was not answered counts as answered by this reward.
-        retention: seconds after which a decision that nobody answered is dropped from the log; never, unless given.
+        folder: or the address of a database, postgresql://user@host/database, which then holds the log. A setting that is not given here
+        is taken from `albatross.toml` in the folder, if there is one, or else is the default.
+        scale: lowest and highest rating; needed for a new folder, unless events are given.
+        policy: a policy, its class, its name, file.py:Class or module:Class; for a new folder, mean-field unless given. It cannot be
+        changed later.
+        floor: share of places filled at random, 0.05 unless given.
+        closed_catalogue: whether items are added only by `upsert_item`.
+        events: named events and their rewards, for example {"click": 1, "purchase": 5}; `set_rewards` changes them later.
+        silence: seconds and a reward: after so long, an item without an answer counts as answered with this reward.
+        retention: seconds after which a decision without an answer is dropped from the log; never, unless given.
         items, users: known from the beginning, in a new folder.
         durability: commit, or relaxed; commit unless given.
-        accept_changed_policy: where the source of a policy from outside has changed, learn from the whole log anew.
+        accept_changed_policy: if the source of your own policy has changed, rebuild the model from the whole log.
         """
         given = {
             "policy": None if policy is None else policies.resolve(policy),
@@ -87,5 +87,5 @@ class Recommender(Verbs):
         return self.engine.ask(request)
 
     def close(self) -> None:
-        """Answer what waits, write a snapshot, give the folder free."""
+        """Finish waiting requests, write a snapshot, and release the folder."""
         self.engine.close()

@@ -1,4 +1,4 @@
-"""The trial of a policy in plain Python: slower, with the same users and noise as every other trial."""
+"""A trial of a policy in plain Python: slower, with the same users and noise as every other trial."""
 
 import hashlib
 import time
@@ -16,7 +16,7 @@ from albatross.metrics.ndcg import NDCG
 from albatross.simulation.public import Public, Visits
 
 REPORTED_STEPS = 64
-"""How often progress is told: a step may take a tenth of a second."""
+"""Progress is reported after so many steps: a step may take a tenth of a second."""
 
 
 class PlainLife:
@@ -40,11 +40,11 @@ class PlainLife:
             self._step()
 
     def _step(self) -> None:
-        """Ask for an item, show it, and teach the reward."""
+        """Ask for an item, show it, and pass on the reward."""
         policy, player, visits, public = self._policy, self._player, self._visits, self.public
         user, candidates = visits.arrive()
         n_candidates = candidates.size
-        began = time.process_time()  # of all threads: the algebra of a plain policy may use several
+        began = time.process_time()  # of all threads: the linear algebra of a plain policy may use several
         item = player.select(user, candidates)
         self._seconds += time.process_time() - began
         position = visits.position(int(item)) if isinstance(item, int | np.integer) else None
@@ -69,7 +69,7 @@ class PlainLife:
 
 
 def _scores(policy: Plain, player: Any, user: int, candidates: NDArray[np.int64]) -> NDArray[np.float64]:
-    """What the player ranks the candidates by."""
+    """The scores by which the player ranks the candidates."""
     expected = candidates.size
     scores = np.asarray(player.scores(user, candidates), np.float64)
     if scores.shape != (expected,) or np.isnan(scores).any():
@@ -79,7 +79,7 @@ def _scores(policy: Plain, player: Any, user: int, candidates: NDArray[np.int64]
 
 
 def _lessons(public: Public) -> str:
-    """The state of a plain policy is not visible; this id names the ratings that it learned from."""
+    """The state of a plain policy is not visible; this digest identifies the ratings it learned from."""
     digest = hashlib.blake2b(digest_size=16)
     for array in (public.users, public.record.items, public.record.rewards):
         digest.update(array.tobytes())

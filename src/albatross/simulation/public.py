@@ -1,4 +1,4 @@
-"""The public of one trial: who arrives, what they may be shown, how they react, and what is recorded of it.
+"""The public of one trial: arrivals, candidates, reactions, and the record.
 
 Compiled and plain policies use the same functions, so at the same seed it is the same for both, bit for bit.
 """
@@ -31,14 +31,14 @@ from albatross.kernels.operations import Items, Slate
 from albatross.metrics.ndcg import NDCG, NO_RULER, Ruler, discounted_gain
 
 CHUNK = 8192
-"""Steps whose random draws are made at once."""
+"""Random draws are made for so many steps at once."""
 
 RECORDED_STEP = 64
-"""Bytes a recorded step takes, with a curve made of it."""
+"""Bytes per recorded step, including its curve."""
 
 
 class Record(NamedTuple):
-    """What is written at every step, and read again where ratings arrive late."""
+    """What is written at every step, and read again if ratings are delayed."""
 
     items: NDArray[np.int32]
     rewards: NDArray[np.float64]
@@ -50,7 +50,7 @@ class Record(NamedTuple):
 
 @kernel
 def meet(world: World, user: int, offering: np.random.Generator) -> tuple[int, int]:
-    """A user arrives: start and stop of what they may be shown, within `world.items`; equal for the whole catalogue."""
+    """A user arrives. Returns start and stop of their candidates within `world.items`; equal for the whole catalogue."""
     walk(world, user, offering)
     draw_offer(world, user, offering)
     return offer(world, user)
@@ -60,7 +60,7 @@ def meet(world: World, user: int, offering: np.random.Generator) -> tuple[int, i
 def answer(
     world: World, user: int, candidates: Items, position: int, slate: Slate, draw: float, ruler: Ruler, record: Record, step: int
 ) -> float:
-    """Show the candidate at this position: returns the reward, and records the step."""
+    """Show the candidate at this position. Returns the reward, and records the step."""
     item = candidates[position] if candidates.size > 0 else position
     expected = expected_reward(world, user, position, item)
     reward = reaction(world, expected, draw)
@@ -77,7 +77,7 @@ def answer(
 
 @kernel
 def measure_ranking(world: World, user: int, candidates: Items, slate: Slate, ruler: Ruler, record: Record, step: int) -> None:
-    """NDCG of the scores the decision was made by."""
+    """NDCG of the scores that the decision used."""
     n_candidates = candidates.size if candidates.size > 0 else world.item_factors.shape[0]
     for position in range(n_candidates):
         item = candidates[position] if candidates.size > 0 else position
@@ -90,7 +90,7 @@ def measure_ranking(world: World, user: int, candidates: Items, slate: Slate, ru
 
 
 class Public:
-    """A fresh world of an environment, with all that its users will do in so many steps."""
+    """A new world of an environment, with everything its users will do in `horizon` steps."""
 
     def __init__(self, environment: Environment, horizon: int, seed: int, ndcg: NDCG | None = None) -> None:
         require_memory(RECORDED_STEP * horizon, f"a recording of {horizon:,} steps")
@@ -110,40 +110,40 @@ class Public:
         )
 
     def draws(self, n_steps: int) -> NDArray[np.float64]:
-        """The randomness of the next so many reactions."""
+        """The random draws of the next reactions."""
         return reaction_draws(self.world, self._moods, n_steps)
 
 
 class Life(Protocol):
-    """A trial in progress. However its steps are divided into calls, the result is the same, bit for bit."""
+    """A trial in progress. The result is the same, bit for bit, however its steps are divided into calls."""
 
     public: Public
     done: int
-    """How many steps: so much of the record is written."""
+    """Number of steps done: the record is filled up to here."""
     at_once: int
-    """Steps after which somebody who waits should hear of it."""
+    """Number of steps after which progress should be reported."""
 
     def advance(self, n_steps: int) -> None:
         """Run so many further steps, but none beyond the horizon."""
 
     def recording(self) -> Recording:
-        """All of it, once the horizon is reached."""
+        """The whole trial, once the horizon is reached."""
 
 
 class Visits:
-    """A public for plain Python: users arrive one by one. Call `arrive`, then `show` or `pass_by`, and so on."""
+    """A public for plain Python: users arrive one by one. Call `arrive`, then `show` or `pass_by`, and repeat."""
 
     def __init__(self, public: Public, n_items: int) -> None:
         self.public = public
         self.n_items = n_items
         self.step = 0
-        """How many users have been answered."""
+        """Number of users answered."""
         self._meet, self._answer = program(meet), program(answer)
         self._slate = Slate(np.zeros(n_items), np.zeros(n_items))
         self._draws = np.empty(0)
 
     def arrive(self) -> tuple[int, Candidates]:
-        """The next user, and the items they may be shown: an array of the caller's own."""
+        """The next user, and the items they may be shown, as a new array."""
         public, user = self.public, int(self.public.users[self.step])
         if self.step % CHUNK == 0:
             self._draws = public.draws(min(CHUNK, public.users.size - self.step))
@@ -152,18 +152,18 @@ class Visits:
         return user, self.candidates()
 
     def candidates(self) -> Candidates:
-        """What this user may be shown, once more."""
+        """The candidates of this user, again as a new array."""
         return self._offered.astype(np.int64) if self._offered.size else np.arange(self.n_items)
 
     def position(self, item: int) -> int | None:
-        """Where this item stands among the candidates; none where it is not offered."""
+        """The position of this item among the candidates; None if it is not offered."""
         if self._offered.size == 0:
             return item if 0 <= item < self.n_items else None
         found = np.flatnonzero(self._offered == item)
         return int(found[0]) if found.size else None
 
     def show(self, position: int, scores: NDArray[np.float64] | None = None) -> float:
-        """The reward for the candidate at this position. Scores are needed where rankings are measured."""
+        """The reward for the candidate at this position. Scores are needed if rankings are measured."""
         if scores is not None:
             self._slate.scores[: scores.size] = scores
         public, step, draw = self.public, self.step, float(self._draws[self.step % CHUNK])
@@ -173,7 +173,7 @@ class Visits:
         return float(reward)
 
     def pass_by(self) -> float:
-        """Show nothing: the user leaves. Returns the mean of the best item they could have been shown."""
+        """Show nothing: the user leaves. Returns the mean of the best item that could have been shown."""
         best = best_expected(self.public.world, int(self.public.users[self.step]))
         self.step += 1
         return best

@@ -1,8 +1,8 @@
-"""A trial whose users live on several shards, in one process or in several: each is an agent of its own, and they exchange what they know.
+"""A trial whose users live on several shards, in one process or in several. Each shard is an agent; the shards exchange what they learn.
 
-Arrivals, candidates and noise are the same as on one machine. User u lives on shard u mod shards. The shards
-exchange after fixed numbers of arrivals, all together, so a trial is a function of its recipe and its seed, in however many
-processes it runs.
+Arrivals, candidates and noise are the same as on one machine. User u lives on shard u mod shards. All shards exchange after fixed
+numbers of arrivals. So a trial is a function of its recipe and its seed, whatever the number of
+processes.
 """
 
 import hashlib
@@ -50,7 +50,7 @@ def live_here(
     exploring: np.random.Generator,
     learning: np.random.Generator,
 ) -> None:
-    """As `live`, for the users of one shard. Arrivals of other users are skipped."""
+    """Like `live`, for the users of one shard. Arrivals of other users are skipped."""
     for step in range(began, began + draws.size):
         user = users[step]
         start, stop = meet(world, user, offering)
@@ -65,7 +65,7 @@ def live_here(
 
 @dataclass(frozen=True)
 class Recipe:
-    """All that a trial on shards depends on."""
+    """Everything a trial on shards depends on."""
 
     policy: Policy
     environment: Environment
@@ -74,7 +74,7 @@ class Recipe:
     ndcg: NDCG | None
     shards: int
     exchange: int
-    """So many users come between two exchanges at most."""
+    """Limit of arrivals between two exchanges."""
 
 
 class Lived(NamedTuple):
@@ -82,14 +82,14 @@ class Lived(NamedTuple):
 
     shard: int
     record: Record
-    """Of its own steps alone."""
+    """Of its own steps only."""
     seconds: float
     counters: dict[str, int]
     state_id: str
 
 
 class Shard:
-    """One shard of a trial, with a public of its own, in which only its own users are answered."""
+    """One shard of a trial, with its own copy of the public, in which only its own users are served."""
 
     def __init__(self, recipe: Recipe, shard: int) -> None:
         environment, seed = recipe.environment, recipe.seed
@@ -100,15 +100,15 @@ class Shard:
         residents[:] = np.arange(residents.size)
         truth = told(recipe.policy, environment, seed, self.public.world)
         agent = Agent(recipe.policy, max(residents.size, 1), environment.n_items, seed, truth)
-        if shard > 0:  # otherwise all would begin with the same guesses
+        if shard > 0:  # otherwise all shards would explore with the same random numbers
             agent.exploring = stream(seed, f"exploring on shard {shard}")
         self.exchange = Exchange(agent, shard, recipe.shards)
         self.slate = agent.slate._replace(whole=recipe.ndcg is not None)
         self.seconds = 0.0
-        self._run(0, np.empty(0))  # nothing happens but that the code is compiled or loaded
+        self._run(0, np.empty(0))  # no steps: this only compiles or loads the code
 
     def live(self, start: int, stop: int) -> None:
-        """The steps of own users, from one to another."""
+        """The steps of own users from `start` to `stop`."""
         agent = self.exchange.agent
         agent.state = reserve(agent.state, stop - start)
         draws = self.public.draws(stop - start)
@@ -117,7 +117,7 @@ class Shard:
         self.seconds += time.thread_time() - began
 
     def fold(self, version: Sequence[Payload]) -> None:
-        """Take in what all shards have added."""
+        """Apply what all shards have added."""
         began = time.thread_time()
         self.exchange.fold(version)
         self.seconds += time.thread_time() - began
@@ -147,10 +147,10 @@ def simulate_shards(
     progress: Callable[[int], None] | None = None,
     jobs: int = 1,
 ) -> Recording:
-    """What `simulate` does, with the users on so many shards, in so many processes.
+    """Like `simulate`, with the users on several shards, in `jobs` processes.
 
-    Shards exchange whenever arrivals have grown by a 64th, and at the latest after `exchange` of them, all users together; if that is
-    not given, after one per four items. One shard is `simulate`.
+    Shards exchange when the number of arrivals has grown by a 64th, and at the latest after `exchange` arrivals of all users together.
+    The default is one per four items. With one shard, this is `simulate`.
 
     >>> from albatross.environments.synthetic import Gaussian
     >>> from albatross.policies.item_mean import ItemMean
@@ -174,7 +174,7 @@ def simulate_shards(
 
 
 def _ends(horizon: int, most: int) -> Iterator[int]:
-    """After how many arrivals the shards exchange."""
+    """The numbers of arrivals after which the shards exchange."""
     step = 0
     while step < horizon:
         step = min(step + exchange_interval(step, most), horizon)
@@ -198,7 +198,7 @@ def _here(recipe: Recipe, ends: Sequence[int], progress: Callable[[int], None] |
 
 
 def _in_processes(recipe: Recipe, ends: Sequence[int], jobs: int, progress: Callable[[int], None] | None) -> Iterator[Lived]:
-    """Workers do the work; here payloads are passed on."""
+    """Workers do the steps; payloads are passed on here."""
     hosts = [range(number, recipe.shards, jobs) for number in range(jobs)]
     with _workers(recipe, ends, hosts) as workers:
         start = 0
@@ -229,7 +229,7 @@ def _workers(recipe: Recipe, ends: Sequence[int], hosts: Sequence[range]) -> Ite
     try:
         for process, (_, theirs) in zip(processes, pipes, strict=True):
             process.start()
-            theirs.close()  # so that the end of the process is heard of
+            theirs.close()  # so that the end of the process is noticed
         yield [ours for ours, _ in pipes]
     finally:
         for process in processes:
@@ -239,7 +239,7 @@ def _workers(recipe: Recipe, ends: Sequence[int], hosts: Sequence[range]) -> Ite
 
 
 def _host(parent: Connection, recipe: Recipe, ends: Sequence[int], shards: Sequence[int]) -> None:
-    """In a process of its own: some shards of a trial."""
+    """Runs some shards of a trial, in a process of its own."""
     try:
         residents = [Shard(recipe, shard) for shard in shards]
         start = 0
@@ -253,9 +253,9 @@ def _host(parent: Connection, recipe: Recipe, ends: Sequence[int], shards: Seque
             start = stop
         for shard in residents:
             parent.send(shard.lived())
-    except (EOFError, KeyboardInterrupt):  # nobody listens any more
+    except (EOFError, KeyboardInterrupt):  # the parent has ended
         pass
-    except Exception as error:  # whatever it is, the parent says it
+    except Exception as error:  # the parent reports any error
         parent.send(InvalidInput(f"shards {list(shards)}: {type(error).__name__}: {error}"))
 
 
@@ -270,7 +270,7 @@ def _said(worker: Connection) -> Any:
 
 
 def _gathered(recipe: Recipe, lived: Sequence[Lived]) -> Recording:
-    """The recordings of all shards as one."""
+    """The recordings of all shards combined."""
     public = Public(recipe.environment, recipe.horizon, recipe.seed, recipe.ndcg)
     ordered = sorted(lived, key=lambda each: each.shard)
     for each in ordered:

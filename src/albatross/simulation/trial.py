@@ -38,7 +38,7 @@ def live(
     exploring: np.random.Generator,
     learning: np.random.Generator,
 ) -> None:
-    """Select, react, record, learn, once per arriving user: one step per draw, after those that were `began`."""
+    """Select, react, record, learn, once per arriving user: one step per draw, starting at step `began`."""
     for step in range(began, began + draws.size):
         user = users[step]
         start, stop = meet(world, user, offering)
@@ -62,7 +62,7 @@ def simulate(
 
     The same seed gives every policy the same world, the same arrivals and the same noise. A policy in plain Python is given by
     the class or function that makes it, or by `plain(maker, parameter=value)`.
-    `ndcg` also measures how good each ranking was, where relevances have a floor.
+    `ndcg` also measures each ranking, if relevances have a lower bound.
     `progress` is called with the number of steps done since the last call.
 
     >>> from albatross.environments.synthetic import Gaussian
@@ -106,7 +106,7 @@ class CompiledLife:
         self._slate = self._agent.slate._replace(whole=ndcg is not None)
         self._entry = program(live, type(self._agent.state))
         self._draws = np.empty(0)
-        self._enter(self._draws)  # no steps: nothing happens but that the code is compiled or loaded, which is not the policy's time
+        self._enter(self._draws)  # no steps: this compiles or loads the code, which is not counted as the policy's time
         self._seconds = 0.0
 
     def advance(self, n_steps: int) -> None:

@@ -116,7 +116,7 @@ def test_a_shop_that_cannot_start_says_503_and_the_others_go_on(street: Street, 
     assert ready.status == 200
     assert ready.json["shops"] == {"busy": "failed", "damaged": "failed", "mate": "ready", "tea": "ready", "wrong": "failed"}
     reason = street.live.wait_for("shop failed", shop=name)["reason"]
-    assert {"damaged": "damaged", "busy": "in use by", "wrong": "port belongs into the file of the whole process"}[name] in reason
+    assert {"damaged": "damaged", "busy": "in use by", "wrong": "port belongs in the file of the whole process"}[name] in reason
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_there_are_bounds_for_all_shops_together(tmp_path: Path) -> None:
     ("arguments", "sentence"),
     [
         (["--root", "nowhere"], "nowhere is not a folder"),
-        (["shop", "--root", "."], "accepted: a folder, an address postgresql://…, or --root FOLDER"),
+        (["shop", "--root", "."], "a folder, an address postgresql://…, or --root FOLDER"),
         ([], "there is nothing to serve"),
         (["--root", ".", "--floor", "2"], "--floor is 2.0; accepted: a number from 0 to 1"),
         (["--root", ".", "--host", "0.0.0.0"], "there is no key"),
@@ -240,4 +240,4 @@ def test_what_cannot_be_served_is_refused(
 def test_the_file_of_the_process_says_nothing_of_shops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "albatross.toml").write_text("scale = [1, 5]\n")
     assert main(["serve", "--root", str(tmp_path), "--port", "0"]) == 2
-    assert "scale belongs into the file in the folder of each service" in " ".join(capsys.readouterr().err.split())
+    assert "scale belongs in the file in the folder of each service" in " ".join(capsys.readouterr().err.split())

@@ -262,7 +262,7 @@ def test_what_cannot_be_is_refused_with_a_sentence(databases: Place, tmp_path: P
         (["forget", address, "ann"], "has no log of albatross"),
         (["serve", "postgresql://ann:secret@/shop?host=/nowhere", "--scale", "1..5"], "cannot be reached"),
         (["serve", "postgresql://ann:secret@/shop?no=such"], "not an address of PostgreSQL"),
-        (["serve", "mysql://ann@host/shop"], "not a kind of home"),
+        (["serve", "mysql://ann@host/shop"], "is not supported"),
         (["serve", str(tmp_path / "shop"), "--snapshots", str(tmp_path)], "keeps its snapshots itself"),
     ):
         assert main(words) == 2

@@ -1,1 +1,1 @@
-"""Verbs for a folder of the service, or a cluster."""
+"""Commands for a folder of the service, or a cluster."""

@@ -23,7 +23,7 @@ def backup(folder: str, target: Path, *, policy: str | None = None) -> None:
     target
         The folder to make. `albatross restore` makes a folder to serve from it.
     policy
-        Where a policy from outside is now, as file.py:Class, if it was moved.
+        The new place of your own policy, as file.py:Class, if it was moved.
     """
     meet(policy)
     home = home_of(folder)

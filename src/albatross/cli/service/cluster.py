@@ -50,7 +50,7 @@ def init(
     scale
         Lowest and highest rating, as 1..5.
     shards
-        How many shards users are divided over, for ever: as many as there may be machines one day.
+        Number of shards that the users are split over. It cannot be changed: take as many as you may ever have machines.
     policy
         Name of a policy (see: albatross list), file.py:Class or module:Class; mean-field if not given.
     setting
@@ -58,9 +58,9 @@ def init(
     seed
         Seed; 0 if not given.
     floor
-        Share of decisions left to chance, so that propensities are true; 0.05 if not given.
+        Share of places filled at random, so that propensities are valid; 0.05 if not given.
     closed_catalogue
-        Items appear only by upsert, not by being named.
+        Items are added only by upsert, not when a request names them.
     """
     chosen = None if policy is None else parse_policy(policy)
     options = Options(policy=chosen, scale=parse_scale(scale), seed=seed, floor=floor, closed=closed_catalogue)
@@ -90,21 +90,21 @@ def start(
     fronts
         Processes that speak HTTP; on one machine they share the port.
     ray
-        A Ray cluster that runs, as auto or ray://host:port; if not given, one is started on this machine, and ended again.
+        A running Ray cluster, as auto or ray://host:port; if not given, one is started on this machine and stopped at the end.
     host
-        Address to listen on. Anything but this machine needs a key: albatross keys create.
+        Address to listen on. Any other than this machine needs a key: albatross keys create.
     port
-        Port to listen on; 0 for any that is free.
+        Port to listen on; 0 for any free port.
     allow_host
         A further name under which the service may be called (the Host header); may be given several times. Needs a key.
     allow_origin
         A further origin whose pages may call the service; may be given several times.
     snapshots
-        The folder for snapshots, which make a start quick. If not given, one in the user's cache.
+        The folder for snapshots, for a quick start. A folder in the user's cache if not given.
     queue
-        Requests that may wait in a front, at most; beyond, they are refused with 429.
+        Limit of waiting requests per front; further ones are refused with 429.
     log
-        How to log, to standard error: text, or json, one object a line.
+        Format of the log on standard error: text, or json with one object per line.
     """
     configure_log(log, sys.stderr)
     listen = Address(host, port, None, None, allow_host or (), allow_origin or ())
@@ -113,14 +113,14 @@ def start(
 
 @cluster.command
 def status(address: str, *, as_json: Annotated[bool, Parameter(name="--json", negative=())] = False) -> None:
-    """Which shards and fronts run.
+    """Show the shards and fronts and their processes.
 
     Parameters
     ----------
     address
         The database, as postgresql://user@host/database.
     as_json
-        For programs.
+        Print JSON, for programs.
     """
     found = running.status(address)
     if as_json:
@@ -135,7 +135,7 @@ def status(address: str, *, as_json: Annotated[bool, Parameter(name="--json", ne
 
 @cluster.command
 def stop(address: str) -> None:
-    """Tell a cluster to stop, and wait until it has: what waits is answered, snapshots are written.
+    """Tell a cluster to stop, and wait until it has. Waiting requests are answered and snapshots are written.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def stop(address: str) -> None:
 
 @cluster.command
 def restart(address: str) -> None:
-    """Replace every process of a cluster by a new one, one after the other, while the others serve: for a new version of the code.
+    """Replace every process of a cluster, one after the other, while the others serve: for a new version of the code.
 
     Parameters
     ----------
@@ -168,9 +168,9 @@ def verify(address: str, *, decisions: bool = False, policy: str | None = None, 
     address
         The database, as postgresql://user@host/database.
     decisions
-        Also make every decision again, and compare.
+        Also repeat every decision, and compare.
     policy
-        Where a policy from outside is now, as file.py:Class, if it was moved.
+        The new place of your own policy, as file.py:Class, if it was moved.
     snapshots
         The folder for snapshots, if it was started with one.
     """
@@ -184,7 +184,7 @@ def verify(address: str, *, decisions: bool = False, policy: str | None = None, 
 
 @cluster.command
 def move(folder: Path, address: str, *, policy: str | None = None) -> None:
-    """Bring the log of a folder into a database without one. The folder stays as it is.
+    """Copy the log of a folder into a database without one. The folder is not changed.
 
     Parameters
     ----------
@@ -193,6 +193,6 @@ def move(folder: Path, address: str, *, policy: str | None = None) -> None:
     address
         The database, as postgresql://user@host/database.
     policy
-        Where a policy from outside is now, as file.py:Class, if it was moved.
+        The new place of your own policy, as file.py:Class, if it was moved.
     """
     restore(folder, address, policy=policy)

@@ -1,4 +1,4 @@
-"""`albatross cluster demo`: four shards, two fronts and a simulated public on this machine; a shard is killed on the way."""
+"""`albatross cluster demo`: four shards, two fronts and simulated visitors on this machine; one shard is killed."""
 
 import contextlib
 import os
@@ -31,14 +31,14 @@ from albatross.service.tools.private_postgres import PrivatePostgres
 
 SHARDS, FRONTS, VISITORS = 4, 2, 8
 OFFERED = 20
-"""Items that a visitor may be shown."""
+"""Number of candidates per visitor."""
 LINES = 20
 PATIENCE = 120.0
-"""How long a visitor waits while shards are started."""
+"""How long a visitor waits while shards start."""
 
 
 class Crowd:
-    """Visitors of a simulated world, each in a thread: they are shown an item, rate it, and come back as somebody else."""
+    """Simulated visitors, one thread each. Each visit is by another user, who is shown one item and rates it."""
 
     def __init__(self, url: str, world: Environment) -> None:
         self._url, self._environment, self._world = url, world, world.world(0)
@@ -46,7 +46,7 @@ class Crowd:
         self._ratings: list[float] = []
         self.ratings = 0
         self.by_chance = float(np.mean([self._rate(random.Random(number))[2] for number in range(2_000)]))
-        """The mean rating of items that nobody chose."""
+        """The mean rating of items chosen at random."""
         self.ended = threading.Event()
         self.failure: Exception | None = None
         self._threads = [threading.Thread(target=self._visit, args=(number,), daemon=True) for number in range(VISITORS)]
@@ -87,7 +87,7 @@ class Crowd:
                 self.failure = error
 
     def heard(self) -> list[float]:
-        """The ratings that were acknowledged since this was asked last."""
+        """The ratings acknowledged since the last call."""
         with self._lock:
             ratings, self._ratings = self._ratings, []
         return ratings
@@ -99,21 +99,21 @@ class Crowd:
 
 
 def demo(*, seconds: float = 60.0, stay: Annotated[bool, Parameter(negative=())] = False) -> None:
-    """Start a cluster on this machine, with a PostgreSQL and a Ray of its own, play a simulated public, and kill a shard on the way.
+    """Start a cluster on this machine, with its own PostgreSQL and Ray, simulate visitors, and kill one shard.
 
     Parameters
     ----------
     seconds
-        How long the public plays.
+        How long the visitors play.
     stay
-        Stay up afterwards, for a look at the page, until the interrupt key.
+        Keep the cluster running afterwards, to look at the page, until the interrupt key.
     """
     try:
         world = environments.from_text("movielens-100k", {})
     except InvalidInput:
         world = Stars()
     options = Options(scale=(1, 5))
-    warm(replace(new_genesis(options), shards=SHARDS))  # compiled here once, and not by every shard at the same time
+    warm(replace(new_genesis(options), shards=SHARDS))  # compile once here, not in every shard at the same time
     with tempfile.TemporaryDirectory() as scratch, PrivatePostgres() as server:
         address = server.create_database("demo")
         running.make(address, SHARDS, options)
@@ -140,7 +140,7 @@ def demo(*, seconds: float = 60.0, stay: Annotated[bool, Parameter(negative=())]
 
 @contextlib.contextmanager
 def _cluster(address: str, snapshots: Path) -> Iterator[str]:
-    """`albatross cluster start`; gives the address of its fronts."""
+    """Run `albatross cluster start`; yields the URL of its fronts."""
     held, port = free_port("127.0.0.1")
     words = ["cluster", "start", address, "--fronts", str(FRONTS), "--port", str(port), "--snapshots", str(snapshots)]
     program = "import sys, albatross.cli; sys.exit(albatross.cli.main())"
@@ -154,7 +154,7 @@ def _cluster(address: str, snapshots: Path) -> Iterator[str]:
 
 
 def _watch(address: str, crowd: Crowd, seconds: float) -> None:
-    """Say how it goes, and kill a shard after a third of the time."""
+    """Print progress, and kill a shard after a third of the time."""
     began: float | None = None
     killed = False
     print(f"\n{'seconds':>8}{'ratings':>10}{'per second':>12}{'mean rating':>13}{'exchanges':>11}{'owners of shards':>18}")
@@ -164,7 +164,7 @@ def _watch(address: str, crowd: Crowd, seconds: float) -> None:
         ratings, now = crowd.heard(), time.monotonic()
         if began is None:
             if not ratings:
-                continue  # nobody was answered yet
+                continue  # there is no answer yet
             began = now
         known = running.status(address)
         owners = sum(shard["epoch"] for shard in known["shards"])
@@ -182,4 +182,4 @@ def _watch(address: str, crowd: Crowd, seconds: float) -> None:
             print(f"          shard {victim['shard']} is killed: process {victim['pid']}", flush=True)
     if crowd.failure is not None:
         raise crowd.failure
-    print(f"\nAn item that nobody chose has a mean rating of {crowd.by_chance:.2f}.")
+    print(f"\nAn item chosen at random has a mean rating of {crowd.by_chance:.2f}.")

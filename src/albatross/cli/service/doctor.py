@@ -1,4 +1,4 @@
-"""`albatross doctor`: is this folder, and this machine, fit to serve?"""
+"""`albatross doctor`: checks whether a folder and this machine are ready to serve."""
 
 from typing import Annotated, Any
 
@@ -17,8 +17,8 @@ from albatross.service.tools.doctor import examine
 def doctor(folder: str, *, accept_loss: Annotated[bool, Parameter(negative=())] = False, **flags: Any) -> None:
     """Check everything a service needs, and say what is wrong and what to do. A running service is not disturbed.
 
-    Every setting is shown with where it comes from: a flag, the file, genesis (fixed when the folder was made), or the default.
-    The flags are those of albatross serve, as if it were started so; --policy also says where a policy from outside is now.
+    Every setting is shown with its source: a flag, the file, genesis (fixed when the folder was made), or the default.
+    The flags are those of albatross serve, as if it were started with them. --policy also gives the new place of your own policy.
 
     Parameters
     ----------

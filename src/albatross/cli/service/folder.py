@@ -17,14 +17,14 @@ from albatross.service.storage.store import ReadableLog
 
 
 def meet(policy: str | None) -> None:
-    """Load a policy from outside that was moved: it is known by its source, wherever that is."""
+    """Load your own policy from its new place. It is identified by its source, not by its path."""
     if policy is not None:
         policies.find(policy.partition(SEPARATOR)[0])
 
 
 @contextmanager
 def opened_log(where: str | Path) -> Iterator[tuple[ReadableLog, Genesis]]:
-    """The log of a folder or of a database as it is now, and its first event. It may be served meanwhile."""
+    """The log of a folder or database as it is now, and its first event. The folder may be in service."""
     home = home_of(where)
     with home.reading() as log:
         yield log, read_genesis(log, str(home))
@@ -32,7 +32,7 @@ def opened_log(where: str | Path) -> Iterator[tuple[ReadableLog, Genesis]]:
 
 @contextmanager
 def opened_engine(where: str | Path, options: Options | None = None, existing: bool = False) -> Iterator[Engine]:
-    """An engine that is ready, with every other process kept off. `existing`: refuse a home where there is no log."""
+    """An engine that is ready. It locks the home. `existing`: refuse a home without a log."""
     home = existing_home(where) if existing else home_of(where)
     with Engine(home, options, on_complaint=lambda complaint: print(f"albatross: {complaint}", file=sys.stderr)) as engine:
         engine.wait_ready()
@@ -41,7 +41,7 @@ def opened_engine(where: str | Path, options: Options | None = None, existing: b
 
 @contextmanager
 def watched(total: int) -> Iterator[Progress]:
-    """Progress over so many events, with a bar for a person who waits."""
+    """Progress over so many events, with a bar on a terminal."""
     with progress_bar(total, "events") as advance:
         done = 0
 

@@ -1,4 +1,4 @@
-"""`albatross import`: ratings of the past."""
+"""`albatross import`: past ratings."""
 
 import sys
 from pathlib import Path
@@ -17,7 +17,7 @@ from albatross.service.settings.kinds import parse_scale
 from albatross.service.tools.importing import import_rows
 
 MOST_COMPLAINTS = 20
-"""Bad rows that are shown, at most."""
+"""At most so many bad rows are shown."""
 
 
 def import_ratings(
@@ -53,7 +53,7 @@ def import_ratings(
     setting
         Parameter of the policy, as key=value; may be given several times.
     accept_changed_policy
-        If the source of a policy from outside has changed: learn from the whole log again, with the new source.
+        If the source of your own policy has changed: rebuild the model from the whole log with the new source.
     user_column
         The column that names the user.
     item_column

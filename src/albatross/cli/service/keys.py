@@ -17,7 +17,7 @@ from albatross.service.storage.folder import make_folder
 from albatross.service.storage.home import home_of, is_address
 
 WIDE = 1_000
-"""Columns: no cell of a list that programs may read is cut or folded."""
+"""Columns. Wide enough that no cell is cut or folded, because programs may read the list."""
 
 keys = App(name="keys", help="API keys of a service: create, list, rotate, revoke.", help_format="plaintext")
 
@@ -38,7 +38,7 @@ def create(folder: str, *, scope: Annotated[list[str], Parameter(negative=())], 
     note
         What the key is for.
     expires
-        When it ends: a time from now as 30d, 12h or 45m, or a day as 2026-12-31 (until the end of it, UTC). Never if not given.
+        When it expires: a time from now as 30d, 12h or 45m, or a day as 2026-12-31 (until its end, UTC). Never if not given.
     """
     end = None if expires is None else _end(expires)
     if not is_address(folder):
@@ -83,7 +83,7 @@ def revoke(folder: str, name: str) -> None:
 def rotate(folder: str, name: str, *, overlap: str | None = None) -> None:
     """Create a key with the scopes of another and print it. The old key still works for a while.
 
-    A key that was made to expire after some time is replaced by one that expires after the same time, from now on.
+    If the old key was made with a lifetime, the new key gets the same lifetime, from now on.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def _end(given: str) -> datetime:
     if re.fullmatch(r"\d{4}-\d{2}-\d{2}", given):
         try:
             return datetime.fromisoformat(given).replace(tzinfo=UTC) + timedelta(days=1)
-        except (ValueError, OverflowError) as error:  # there is no day after the last one that Python has
+        except (ValueError, OverflowError) as error:  # the last day that Python supports has no next day
             raise InvalidInput(f"--expires is {given!r}, which is not a valid day; accepted: a day such as 2026-12-31") from error
     return datetime.now(UTC) + _span("--expires", given)
 

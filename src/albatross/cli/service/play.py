@@ -1,4 +1,4 @@
-"""`albatross play`: a simulated public for a service that runs."""
+"""`albatross play`: simulated customers for a running service."""
 
 import os
 import time
@@ -12,22 +12,22 @@ MOST_VISITS = 1_000_000
 
 
 def play(url: str = "http://localhost:8000", *, visits: int = 1000, per_second: float = 20.0, seed: int = 0) -> None:
-    """Let a simulated public visit a shop that runs: watch the page meanwhile. Do not do this to a folder that has real users.
+    """Let simulated customers visit a running shop, to watch on its page. Do not use it on a folder with real users.
 
-    Visitors come without a name, look at four items, click, buy, log in, and return; items sell out, come and go. The service must have
-    been started with --events impression=0,click=1,cart=3,purchase=5. The key, if one is needed (scopes recommend, feedback, read and
-    admin), is read from the variable ALBATROSS_KEY. The interrupt key ends it; what was learned stays.
+    Visitors come without a name, look at four items, click, buy, log in and return. Items sell out, are added and are retired. The
+    service must run with --events impression=0,click=1,cart=3,purchase=5. If a key is needed (scopes recommend, feedback, read and
+    admin), set the variable ALBATROSS_KEY to it. The interrupt key ends the command; what was learned stays.
 
     Parameters
     ----------
     url
-        Where the service listens.
+        URL of the service.
     visits
-        How many visits there are.
+        Number of visits.
     per_second
-        How many of them in a second, at most; 0: as fast as the service answers.
+        Visits per second, at most; 0: as fast as the service answers.
     seed
-        Of the public: the same seed is the same public.
+        Seed of the customers: the same seed gives the same customers.
     """
     if not 1 <= visits <= MOST_VISITS:
         raise InvalidInput(f"visits is {visits}; accepted: 1 to {MOST_VISITS:,}")

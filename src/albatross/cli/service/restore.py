@@ -21,7 +21,7 @@ def restore(backup: Path, folder: str, *, policy: str | None = None) -> None:
     folder
         The folder to make, or the address of a database without a log.
     policy
-        Where a policy from outside is now, as file.py:Class, if it was moved.
+        The new place of your own policy, as file.py:Class, if it was moved.
     """
     meet(policy)
     with opened_log(backup) as (log, _), watched(log.head.seq) as progress:

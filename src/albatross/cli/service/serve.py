@@ -26,19 +26,19 @@ def serve(
     example_config: Annotated[bool, Parameter(negative=())] = False,
     **flags: Any,
 ) -> None:
-    """Serve a folder over HTTP. It is made if it does not exist; nothing else is needed. Or serve a database of PostgreSQL.
+    """Serve a folder over HTTP. It is made if it does not exist; nothing else is needed. A PostgreSQL database can be served too.
 
     Examples: albatross serve shop.albatross --scale 1..5; albatross serve postgresql://albatross@db.example/shop --scale 1..5
 
     Parameters
     ----------
     folder
-        Where everything is kept; or postgresql://user@host/database, where the log and the keys are kept.
+        The folder for everything; or postgresql://user@host/database, for the log and the keys.
     root
         Instead of a folder: serve each sub-folder of this one, at /shops/NAME/, as its albatross.toml says. The albatross.toml in this
         folder itself, and --config, are for the process: host, port, TLS, log.
     example_config
-        Print a configuration file with every setting and what it means, and end.
+        Print a configuration file with every setting and its meaning, and exit.
     **flags
         The settings of a service.
     """
@@ -46,7 +46,7 @@ def serve(
         print(example(), end="")
         return
     if (folder is None) == (root is None):
-        raise InvalidInput("there is nothing to serve, or too much; accepted: a folder, an address postgresql://…, or --root FOLDER")
+        raise InvalidInput("exactly one of these is needed: a folder, an address postgresql://…, or --root FOLDER")
     if root is not None:
         _serve_all(root, flags)
         return
@@ -57,12 +57,12 @@ def serve(
 
 
 def _serve_all(root: Path, flags: Mapping[str, Any]) -> None:
-    """Flags for shops count for each of them."""
+    """Flags for shops apply to each of them."""
     whole = {key: setting for key, setting in BY_KEY.items() if setting.process}
     each = {key: setting for key, setting in BY_KEY.items() if not setting.process and key != "snapshots"}
     found = settled(root, flags, whole)
     for_shops = {key: word for key, word in flags.items() if key in each}
-    settled(None, for_shops, each)  # what is wrong for all of them is said at once
+    settled(None, for_shops, each)  # report errors that concern all shops at once
 
     def how(folder: Path) -> How:
         told = settled(folder, for_shops, each)

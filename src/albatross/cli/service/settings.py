@@ -1,4 +1,4 @@
-"""The settings of a service as flags: every one of the table, for the commands that take them."""
+"""The settings of a service as flags, for the commands that take them."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -14,12 +14,12 @@ from albatross.service.settings.table import BY_KEY, SETTINGS, Setting
 from albatross.service.storage.folder import SETTINGS as FILE
 from albatross.service.storage.home import is_address
 
-CONFIG = f"A configuration file (TOML) with any of these settings; if not given, {FILE} in the folder, if there is one. Flags win over it."
-SET = "Parameter of the policy, as key=value; may be given several times, behind --policy."
+CONFIG = f"A configuration file (TOML) with any of these settings; if not given, {FILE} in the folder, if there is one. Flags override it."
+SET = "Parameter of the policy, as key=value; may be given several times, after --policy."
 
 
 def takes_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose last parameter is `**flags`: it gets those of the table that were given."""
+    """A command whose last parameter is `**flags`: it gets the settings that were given as flags."""
     signature = inspect.signature(command)
     own = [parameter for parameter in signature.parameters.values() if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
     flags = [_flag("config", Path, CONFIG)]
@@ -43,7 +43,7 @@ def folder_of(where: str) -> Path | None:
 
 
 def settled(folder: Path | None, flags: Mapping[str, Any], accepted: Mapping[str, Setting] = BY_KEY) -> dict[str, InForce]:
-    """Every setting, as the flags of a command and the file have it."""
+    """Every setting, from the flags of a command and the file."""
     given = {key: BY_KEY[key].kind.read(BY_KEY[key].flag, word) for key, word in flags.items() if key in BY_KEY and word is not None}
     if "policy" in given:
         given["policy"] = parse_policy(given["policy"])
@@ -51,7 +51,7 @@ def settled(folder: Path | None, flags: Mapping[str, Any], accepted: Mapping[str
 
 
 def address_of(found: Mapping[str, InForce]) -> Address:
-    """Where to listen. Which origins are allowed is said of each shop, where there are several."""
+    """Where to listen. With several shops, each has its own allowed origins."""
     value = {key: told.value for key, told in found.items()}
     return Address(
         value["host"],

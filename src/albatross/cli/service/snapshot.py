@@ -12,7 +12,7 @@ def snapshot(folder: str, *, policy: str | None = None) -> None:
     folder
         A folder of the service or an address postgresql://…, which must not be running.
     policy
-        Where a policy from outside is now, as file.py:Class, if it was moved.
+        The new place of your own policy, as file.py:Class, if it was moved.
     """
     meet(policy)
     with opened_engine(folder, existing=True) as engine:

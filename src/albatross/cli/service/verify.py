@@ -18,18 +18,18 @@ def verify(folder: str, *, decisions: bool = False, policy: str | None = None, s
     folder
         A folder of the service or an address postgresql://…, running or not. Events that arrive during the command are not included.
     decisions
-        Also make every decision again, and compare.
+        Also repeat every decision, and compare.
     policy
-        Where a policy from outside is now, as file.py:Class, if it was moved.
+        The new place of your own policy, as file.py:Class, if it was moved.
     snapshots
-        With an address of PostgreSQL: the folder for snapshots, if it was served with one.
+        With a PostgreSQL address: the folder for snapshots, if it was served with one.
     """
     meet(policy)
     verify_home(home_of(folder, snapshots), decisions)
 
 
 def verify_home(home: Home, decisions: bool) -> None:
-    """Say what was found, or raise what is wrong."""
+    """Print the result. Raises an error if something is wrong."""
     with home.reading() as log:
         genesis = read_genesis(log, str(home))
         with watched(log.head.seq) as progress:
@@ -48,4 +48,4 @@ def verify_home(home: Home, decisions: bool) -> None:
                 again = redecide(log, genesis, progress)
             print(f"{again.same:,} decisions come out the same; {again.unknowable:,} are from before a change and cannot be made again")
             if again.different:
-                raise InvalidInput(f"{home}: decision {again.different[0]} and {len(again.different) - 1} more come out otherwise")
+                raise InvalidInput(f"{home}: decision {again.different[0]} and {len(again.different) - 1} more come out differently")

@@ -1,4 +1,4 @@
-"""Alternating Linear Bandits on several shards: items are refitted from the sums of all, and drift control rebuilds the own part alone.
+"""Alternating Linear Bandits on several shards. Items are refitted from the sums of all shards; drift control rebuilds only the own part.
 
 These functions serve every policy whose state has the arrays described in `albatross.kernels.alternating.steps`.
 """
@@ -13,13 +13,13 @@ from albatross.kernels.search.catalogue import note_change
 
 @kernel
 def leave_rebuilding(state: Any) -> None:
-    """Let `update` rebuild nothing: it does not know the sums of others."""
+    """Stop `update` from rebuilding sums: it does not know the sums of other shards."""
     state.updates[1] = ELSEWHERE
 
 
 @kernel
 def refit_items(state: Any, settings: Any, scratch: Ellipsoid, others: Any, items: Items) -> None:
-    """Set B_j of these items to the regression of all ratings; of `others`, `updates[1]` is the time of the last rebuild."""
+    """Set B_j of these items to the regression of all ratings. `others.updates[1]` is the time of the last rebuild."""
     age = state.updates[0] - others.updates[1]
     if age >= max(REBUILD_INTERVAL, state.pairs.used[0] + state.user_factors.shape[0] + state.item_factors.shape[0]):
         rebuild_own_part(state, others)
@@ -30,7 +30,7 @@ def refit_items(state: Any, settings: Any, scratch: Ellipsoid, others: Any, item
 
 @kernel
 def refit_each(state: Any, settings: Any, scratch: Ellipsoid, items: Items) -> bool:
-    """Each counts as an update, so that nobody takes what was computed from former item vectors for true."""
+    """Refit each item. Each counts as an update, so that results computed from older item vectors are not reused."""
     sound = True
     for position in range(items.size):
         item = items[position]
@@ -42,7 +42,7 @@ def refit_each(state: Any, settings: Any, scratch: Ellipsoid, items: Items) -> b
 
 @kernel
 def rebuild_own_part(state: Any, others: Any) -> None:
-    """Sum the own part afresh from the own ratings, and add what others have."""
+    """Recompute the own part from the own ratings, and add the sums of the others."""
     rebuild_items(state)
     others.updates[1] = state.updates[0]
     state.updates[1] = ELSEWHERE

@@ -34,17 +34,17 @@ from albatross.kernels.search.catalogue import SEARCHED_SHARE, SmallCatalogue, i
 from albatross.kernels.search.scoring import best_position, optimistic_scores, scoring_block
 
 REBUILD_INTERVAL = 4096
-"""Updates between two rebuilds of the item sums, at least: exchanging terms leaves a rounding error behind each time."""
+"""Minimum number of updates between two rebuilds of the item sums: each exchange of terms adds a rounding error."""
 
 RESCUE_INTERVAL = 256
-"""The same where a sum is no longer positive definite. Rewards so extreme that a fresh sum is not either must not cost a rebuild each."""
+"""The same if a sum is no longer positive definite. With extreme rewards even a new sum may not be; then not every update may rebuild."""
 
 
 class Ellipsoid(NamedTuple):
-    """Where a user may be, and room to work in. Not learned: any content serves."""
+    """The confidence ellipsoid of a user, and working space. Not learned: any content will do."""
 
     current: NDArray[np.int64]
-    """For which user and after how many updates `factor`, `center` and `radius` were computed."""
+    """The user and the number of updates for which `factor`, `center` and `radius` were computed."""
     gram: Matrix
     factor: Matrix
     """Cholesky factor of V."""
@@ -79,7 +79,7 @@ def no_ellipsoid(rank: int, n_items: int) -> Ellipsoid:
 
 @kernel
 def place_user(state: Any, settings: Any, scratch: Ellipsoid, user: int) -> None:
-    """The user's ellipsoid given the present item vectors: center μ, Cholesky factor of V, radius c."""
+    """The user's ellipsoid given the current item vectors: center μ, Cholesky factor of V, radius c."""
     if scratch.current[0] == user and scratch.current[1] == state.updates[0]:
         return
     gram, center, vector = scratch.gram, scratch.center, scratch.vector
@@ -92,7 +92,7 @@ def place_user(state: Any, settings: Any, scratch: Ellipsoid, user: int) -> None
     pairs = state.pairs
     entry = pairs.first[user]
     while entry != NOTHING:
-        here = np.uint32(entry)  # unsigned: never counted from the end
+        here = np.uint32(entry)  # unsigned: no check for negative indices
         item, plays, total = np.uint32(pairs.items[here]), float(pairs.plays[here]), pairs.totals[here]
         entry = pairs.following[here]
         for a in range(rank):
@@ -112,12 +112,12 @@ def place_user(state: Any, settings: Any, scratch: Ellipsoid, user: int) -> None
 
 @kernel
 def attribute_mean(state: Any, settings: Any, scratch: Ellipsoid, user: int, item: int, items: Items, parts: Vector) -> int:
-    """What each item the user has rated adds to ⟨μ, x⟩: with μ = V⁻¹ Σ y_j x_j, that is y_j ⟨x_j, V⁻¹ x⟩."""
+    """The contribution of each item the user has rated to ⟨μ, x⟩: with μ = V⁻¹ Σ y_j x_j, it is y_j ⟨x_j, V⁻¹ x⟩."""
     pairs = state.pairs
     count = count_pairs(pairs, user)
     if parts.size < count:
         return count
-    scratch.current[0] = -1  # so that the factor is certainly that of V
+    scratch.current[0] = -1  # so that the factor is recomputed from V
     place_user(state, settings, scratch, user)
     solved = scratch.change
     for a in range(solved.size):
@@ -136,14 +136,14 @@ def attribute_mean(state: Any, settings: Any, scratch: Ellipsoid, user: int, ite
 
 @kernel
 def suppose_ratings(state: Any, settings: Any, scratch: Ellipsoid, user: int, items: Items, rewards: Vector) -> None:
-    """Place the user as if these ratings had come, too; one that is not a number came exactly as expected. The radius stays.
+    """Compute the user's ellipsoid as if these ratings had been given too. NaN means a rating exactly as predicted. The radius stays.
 
-    With r = Σ (y − ⟨μ, x⟩) x over the others, the center moves by V⁻¹ r. Without any, the user is placed as usual.
+    With r = Σ (y − ⟨μ, x⟩) x over the ratings that are not NaN, the center moves by V⁻¹ r. Without any, this is `place_user`.
     """
     if items.size == 0:
         place_user(state, settings, scratch, user)
         return
-    scratch.current[0] = -1  # later steps overwrite `gram`, which is built upon here
+    scratch.current[0] = -1  # `gram` is needed here, and may have been overwritten
     place_user(state, settings, scratch, user)
     center, vector, change = scratch.center, scratch.vector, scratch.change
     change.fill(0.0)
@@ -160,7 +160,7 @@ def suppose_ratings(state: Any, settings: Any, scratch: Ellipsoid, user: int, it
     solve_upper(scratch.factor, change, change)
     for a in range(center.size):
         center[a] += change[a]
-    scratch.current[0] = -1  # the next step places the user anew
+    scratch.current[0] = -1  # the next step recomputes the ellipsoid
 
 
 @kernel
@@ -191,7 +191,7 @@ def width_of(state: Any, settings: Any, scratch: Ellipsoid, user: int, item: int
 
 @kernel
 def most_promising(state: Any, scratch: Ellipsoid, candidates: Items, slate: Slate) -> int:
-    """The position of the candidate with the most optimistic score, for the user who was placed last."""
+    """The position of the candidate with the largest optimistic score, for the user placed last."""
     items, center, whitener, radius = state.item_factors, scratch.center, scratch.whitener, scratch.radius[0]
     invert_lower(scratch.factor, whitener)
     if is_searched(state, scratch, candidates, slate):
@@ -202,7 +202,7 @@ def most_promising(state: Any, scratch: Ellipsoid, candidates: Items, slate: Sla
 
 @kernel
 def is_searched(state: Any, scratch: Ellipsoid, candidates: Items, slate: Slate) -> bool:
-    """Whether only the best of a large catalogue, or of a large part of it, are wanted, so that most of it need not be looked at."""
+    """Whether a search pays: only the best of a large catalogue, or of a large part of it, are wanted."""
     offered = candidates.size == 0 or candidates.size >= SEARCHED_SHARE * state.item_factors.shape[0]
     return offered and not slate.whole and is_large(scratch.catalogue)
 
@@ -244,7 +244,7 @@ def move_user(state: Any, scratch: Ellipsoid, user: int, item: int) -> None:
 
 @kernel
 def add_rating(state: Any, settings: Any, scratch: Ellipsoid, user: int, item: int, reward: float) -> None:
-    """Remember the rating, add it to the sums of the item with the user's present vector, and refit the item."""
+    """Store the rating, add it to the sums of the item with the user's current vector, and refit the item."""
     remember(state.pairs, user, item, reward)
     vector = state.user_factors[user]
     position = 0
@@ -265,9 +265,9 @@ def add_rating(state: Any, settings: Any, scratch: Ellipsoid, user: int, item: i
 
 @kernel
 def refit_item(state: Any, settings: Any, scratch: Ellipsoid, item: int) -> bool:
-    """Set B_j to the ridge regression of the item's ratings; false if rounding has spoiled its sums."""
+    """Set B_j to the ridge regression of the item's ratings. False if rounding has damaged its sums."""
     unpack(state.item_grams[item], settings.item_ridge, scratch.gram)
-    # The factor of the user's ellipsoid is overwritten here: the update counter has moved on, so nobody reads it again.
+    # This overwrites the factor of the user's ellipsoid. The update counter has moved on, so it will not be read again.
     sound = factorize(scratch.gram, scratch.factor, 0.5 * settings.item_ridge)
     vector = scratch.vector
     for a in range(vector.size):
@@ -281,7 +281,7 @@ def refit_item(state: Any, settings: Any, scratch: Ellipsoid, item: int) -> bool
 
 @kernel
 def rebuild_items(state: Any) -> None:
-    """Sum the item statistics afresh from the ratings: one pass over all pairs, users and items."""
+    """Recompute the item sums from the ratings: one pass over all pairs, users and items."""
     state.updates[1] = state.updates[0]
     state.item_grams[:] = 0.0
     state.item_moments[:] = 0.0

@@ -1,1 +1,1 @@
-"""Regressions and factorizations that are fitted to ratings at hand."""
+"""Regressions and factorizations fitted to ratings."""

@@ -1,7 +1,7 @@
-"""A block model: users and items have one of a few types each, and types like types. Learned online by mean-field updates.
+"""A block model: each user and item has one of a few types, and types of users like types of items. Learned online by mean-field updates.
 
-What is believed of the type of a user or an item is a row of probabilities, and of how much types like types a Beta distribution
-each. The sums these need are kept, and when a belief changes its terms in them are exchanged.
+The belief about the type of a user or item is a row of probabilities; about how much one type likes another, a Beta distribution. The
+sums that these need are stored. When a belief changes, its terms in the sums are exchanged.
 """
 
 import math
@@ -15,31 +15,31 @@ from albatross.kernels.linear import Matrix, Vector
 from albatross.kernels.pairs import NOTHING, Pairs, remember
 
 SMALLEST_ARGUMENT = 6.0
-"""From here on the asymptotic series of the digamma function is exact to ten digits."""
+"""From here on, the asymptotic series of the digamma function is exact to ten digits."""
 
 
 class Blocks(NamedTuple):
     user_types: Matrix
     item_types: Matrix
-    """Probabilities of the types of each."""
+    """Probabilities of the types, per user and per item."""
     user_guesses: Matrix
     item_guesses: Matrix
     """Logarithms of the probabilities before any rating."""
     item_sums: NDArray[np.float64]
-    """By item, type of user, and like or not: the ratings of the item, by the probability that their user has this type."""
+    """By item, type of user, and like or not: the item's ratings, weighted by the probability that their user has this type."""
     likes: NDArray[np.float64]
     """By type of user, type of item, and like or not: expected numbers of ratings."""
     pairs: Pairs
-    """What each user rated; the totals are numbers of likes."""
+    """The ratings of each user; the totals are numbers of likes."""
 
 
 class Room(NamedTuple):
-    """Room to work in. Not learned: any content serves."""
+    """Working space. Not learned: any content will do."""
 
     logarithms: NDArray[np.float64]
     """By type of user, type of item, and like or not: the expected logarithm of the probability."""
     user_sums: Matrix
-    """By type of item, and like or not: the ratings of one user."""
+    """By type of item, and like or not: weighted ratings of one user."""
     before: Vector
 
 
@@ -60,7 +60,7 @@ def expect_logarithms(blocks: Blocks, room: Room) -> None:
     """E log θ and E log (1 − θ) of every pair of types, θ ~ Beta(1 + likes, 1 + others)."""
     for g in range(blocks.likes.shape[0]):
         for h in range(blocks.likes.shape[1]):
-            # Exchanging terms can leave sums a rounding error below zero.
+            # After exchanges, sums may be below zero by a rounding error.
             others, likes = max(blocks.likes[g, h, 0], 0.0), max(blocks.likes[g, h, 1], 0.0)
             total = digamma(2.0 + others + likes)
             room.logarithms[g, h, 0] = digamma(1.0 + others) - total
@@ -82,7 +82,7 @@ def normalize_types(weights: Vector) -> None:
 
 @kernel
 def sum_user(blocks: Blocks, room: Room, user: int) -> None:
-    """The user's ratings by the types that their items may have."""
+    """The user's ratings, weighted by the types of their items."""
     pairs, sums = blocks.pairs, room.user_sums
     sums[:] = 0.0
     entry = pairs.first[user]
@@ -96,7 +96,7 @@ def sum_user(blocks: Blocks, room: Room, user: int) -> None:
 
 @kernel
 def refit_user(blocks: Blocks, room: Room, user: int) -> None:
-    """What is believed of the user's type given the items, with its terms exchanged everywhere; `sum_user` comes before."""
+    """Update the belief about the user's type given the items, and exchange its terms in all sums. Call `sum_user` first."""
     types, before, sums = blocks.user_types[user], room.before, room.user_sums
     n_user_types, n_item_types = blocks.likes.shape[:2]
     for g in range(n_user_types):
@@ -123,7 +123,7 @@ def refit_user(blocks: Blocks, room: Room, user: int) -> None:
 
 @kernel
 def refit_item(blocks: Blocks, room: Room, item: int) -> None:
-    """What is believed of the item's type given the users."""
+    """Update the belief about the item's type given the users."""
     types, before, sums = blocks.item_types[item], room.before, blocks.item_sums[item]
     n_user_types, n_item_types = blocks.likes.shape[:2]
     for h in range(n_item_types):

@@ -1,6 +1,6 @@
 """Anchor rows of a nearly separable matrix by linear programming, through SciPy's HiGHS.
 
-Compiled code calls back into Python for it: a programme over all pairs of rows takes so long that the call costs nothing.
+Compiled code calls back into Python for it. The linear programme over all pairs of rows takes so long that the call does not matter.
 """
 
 from typing import Any
@@ -13,10 +13,10 @@ from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import Matrix
 
 LARGEST_PROGRAMME = 100_000
-"""Most coefficients of a programme (rows² × columns): one takes about three seconds, and there is one in every fit."""
+"""Limit of the coefficients of a programme (rows² × columns). One this large takes about three seconds, and every fit solves one."""
 
 TIE_BREAK = 1e-3
-"""How much the distinct weights of the rows count beside the error: enough to choose among rows that are the same."""
+"""Weight of the distinct row weights relative to the error: enough to choose among equal rows."""
 
 
 def programme_size(n_rows: int, n_columns: int) -> int:
@@ -25,7 +25,7 @@ def programme_size(n_rows: int, n_columns: int) -> int:
 
 @kernel
 def hottopixx(matrix: Matrix, anchors: NDArray[np.int64]) -> None:
-    """Write the numbers of the rows that serve best as anchors, as many as there is room for."""
+    """Write the numbers of the rows that serve best as anchors, as many as `anchors` holds."""
     n_anchors = anchors.size
     with numba.objmode(found="int64[::1]"):
         found = solve_programme(matrix, n_anchors)
@@ -38,9 +38,9 @@ def solve_programme(matrix: Matrix, n_anchors: int) -> NDArray[np.int64]:
 
         minimize τ + small · Σ p_i C_ii  subject to  |X_i − (CX)_i|₁ ≤ τ,  0 ≤ C_ji ≤ C_ii ≤ 1,  Σ C_ii = n_anchors
 
-    with distinct weights p. A row of C says how that row of X is made of the anchors. With fewer rows than anchors they repeat.
+    with distinct weights p. A row of C gives that row of X as a combination of the anchors. With fewer rows than anchors they repeat.
     """
-    # Here and not above: SciPy takes as long to import as the rest of the library, and few ask for this solver.
+    # Imported here: SciPy takes as long to import as the rest of the library, and few users need this solver.
     from scipy import sparse
     from scipy.optimize import linprog
 

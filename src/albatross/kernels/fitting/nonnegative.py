@@ -1,7 +1,7 @@
-"""Factors that are amounts or shares: least squares with coordinates ≥ 0, or with points of the simplex.
+"""Nonnegative factors: least squares with coordinates ≥ 0, or on the simplex.
 
-The *normal equations* of a row with ratings y of vectors v are kept as one flat array: Σ v vᵀ packed, then Σ y v.
-Adding a rating is then one loop over consecutive numbers, and many rows are solved side by side.
+The *normal equations* of a row with ratings y of vectors v are stored as one flat array: Σ v vᵀ packed, then Σ y v.
+Then adding a rating is one loop over consecutive numbers, and many rows are solved side by side.
 """
 
 import math
@@ -18,23 +18,23 @@ BLOCK = 64
 """Rows solved side by side: at rank 5 their equations and solutions fill half of a 32 KiB first-level cache."""
 
 SIMPLEX_SWEEPS = 200
-"""At most so many rounds of exchanges between the coordinates of a point of the simplex."""
+"""Limit of rounds of exchanges between the coordinates of a point of the simplex."""
 
 SIMPLEX_TOLERANCE = 1e-12
-"""A round that moves no coordinate by more than this is the last."""
+"""A round that changes no coordinate by more than this is the last."""
 
 
 class Workspace(NamedTuple):
     """Scratch of the fits below."""
 
     products: Matrix
-    """Per item, what one rating of it adds to the normal equations of its user."""
+    """Per item: what one rating of it adds to the normal equations of its user."""
     user_equations: Matrix
     """The normal equations of one block of users."""
     item_equations: Matrix
     """The normal equations of all items."""
     block: Matrix
-    """The equations of one block with one number of many rows contiguous, and a step."""
+    """The equations of one block, transposed so that the same number of many rows is contiguous, and a step."""
 
 
 def workspace(n_items: int, rank: int) -> Workspace:
@@ -44,7 +44,7 @@ def workspace(n_items: int, rank: int) -> Workspace:
 
 @kernel
 def row_start(row: int) -> int:
-    """Where a row of a packed matrix begins, which is also how many numbers so many rows have."""
+    """Where a row of a packed matrix begins. This is also the size of a packed matrix with so many rows."""
     return row * (row + 1) // 2
 
 
@@ -63,7 +63,7 @@ def write_products(factors: Matrix, row: int, products: Vector) -> None:
 
 @kernel
 def add_ratings(equations: Vector, products: Vector, n_products: int, plays: float, total: float) -> None:
-    """Add so many ratings with this sum. In one loop: choosing the weight is cheaper than starting a second loop."""
+    """Add so many ratings with this sum. Choosing the weight inside one loop is cheaper than a second loop."""
     for position in range(equations.size):
         equations[position] += (plays if position < n_products else total) * products[position]
 
@@ -72,7 +72,7 @@ def add_ratings(equations: Vector, products: Vector, n_products: int, plays: flo
 def fit_users(
     pairs: Pairs, shift: float, ridge: float, least: float, n_sweeps: int, user_factors: Matrix, item_factors: Matrix, space: Workspace
 ) -> None:
-    """Fit every user's vector ≥ least to the ratings less `shift`, from where it is. Both factors are in Fortran order."""
+    """Fit every user's vector ≥ least to the ratings less `shift`, starting from its current value. Both factors are in Fortran order."""
     n_users, rank = user_factors.shape
     n_products = row_start(rank)
     for item in range(item_factors.shape[0]):
@@ -84,7 +84,7 @@ def fit_users(
             equations[:] = 0.0
             entry = pairs.first[start + row]
             while entry != NOTHING:
-                here = np.uint32(entry)  # unsigned: never counted from the end
+                here = np.uint32(entry)  # unsigned: no check for negative indices
                 rated, plays, total = np.uint32(pairs.items[here]), float(pairs.plays[here]), pairs.totals[here]
                 entry = pairs.following[here]
                 add_ratings(equations, space.products[rated], n_products, plays, total - shift * plays)
@@ -122,9 +122,9 @@ def fit_items(
 def nonnegative_least_squares(
     equations: Matrix, ridge: float, least: float, n_sweeps: int, coordinates: Matrix, start: int, block: Matrix
 ) -> None:
-    """For each of at most BLOCK rows: minimize xᵀGx − 2hᵀx + ridge · xᵀx over x ≥ least, by so many sweeps of coordinate descent.
+    """For each of at most BLOCK rows: minimize xᵀGx − 2hᵀx + ridge · xᵀx over x ≥ least, by `n_sweeps` sweeps of coordinate descent.
 
-    Row r has its equations in row r, and its x, which is also where the descent starts, in column start + r of `coordinates`.
+    Row r of `equations` holds its equations. Column start + r of `coordinates` holds its x, which is also the starting point.
     """
     n_rows, size = equations.shape
     rank = coordinates.shape[0]
@@ -165,15 +165,15 @@ def _move_gradients(block: Matrix, n_products: int, rank: int, a: int, step: Vec
 
 
 class Table(NamedTuple):
-    """Scratch of fits to a table users × columns, in which some users stand for all."""
+    """Scratch of fits to a table users × columns, in which some users (anchors) represent all."""
 
     cells: Matrix
     columns: NDArray[np.int64]
     """Per item its column, or NOTHING."""
     means: Matrix
-    """Per column the mean of the cells that are known, and their number."""
+    """Per column the mean of the known cells, and their number."""
     anchors: NDArray[np.int64]
-    """The users who stand for all."""
+    """The users who represent all."""
     basis: Matrix
     squares: Vector
     gram: Matrix
@@ -191,7 +191,7 @@ def table(n_users: int, n_columns: int, n_items: int, rank: int) -> Table:
 
 @kernel
 def fill_table(pairs: Pairs, shift: float, chosen: NDArray[np.bool_], table: Table) -> None:
-    """The mean ratings of the chosen items less `shift`; where a user has not rated one, the mean of the column."""
+    """The mean ratings of the chosen items less `shift`; for an unrated item, the mean of its column."""
     cells, columns, means = table.cells, table.columns, table.means
     n_columns = 0
     for item in range(columns.size):
@@ -218,7 +218,7 @@ def fill_table(pairs: Pairs, shift: float, chosen: NDArray[np.bool_], table: Tab
 
 @kernel
 def place_users(table: Table, user_factors: Matrix) -> None:
-    """The shares of the anchors that come nearest to each user's row."""
+    """The convex combination of the anchors that is nearest to each user's row."""
     cells, anchors = table.cells, table.anchors
     for a in range(anchors.size):
         for b in range(anchors.size):
@@ -233,7 +233,7 @@ def place_users(table: Table, user_factors: Matrix) -> None:
 
 @kernel
 def regress_items(ridge: float, item_factors: Matrix, space: Workspace, table: Table) -> None:
-    """Every item's vector by ridge regression, of any sign, from the normal equations that `sum_items` left."""
+    """Every item's vector by ridge regression, of any sign, from the normal equations of `sum_items`."""
     solution = table.solution
     for item in range(item_factors.shape[0]):
         equations = space.item_equations[item]
@@ -247,9 +247,9 @@ def regress_items(ridge: float, item_factors: Matrix, space: Workspace, table: T
 
 @kernel
 def simplex_least_squares(gram: Matrix, moment: Vector, solution: Vector) -> None:
-    """Minimize xᵀGx − 2hᵀx over x ≥ 0, Σ x = 1, by exchanges between two coordinates; `moment` is used up.
+    """Minimize xᵀGx − 2hᵀx over x ≥ 0, Σ x = 1, by exchanges between two coordinates. `moment` is overwritten.
 
-    An exchange is the exact minimum along the line between two corners, so the objective never rises. All of G is read.
+    An exchange is the exact minimum along the line between two corners, so the objective never rises. Both triangles of G are read.
     """
     rank = solution.size
     for a in range(rank):
@@ -275,7 +275,7 @@ def simplex_least_squares(gram: Matrix, moment: Vector, solution: Vector) -> Non
 
 @kernel
 def successive_projections(matrix: Matrix, basis: Matrix, squares: Vector, anchors: NDArray[np.int64]) -> None:
-    """Rows of which all rows are nearly convex combinations: each time the one furthest from the span of those before.
+    """Rows such that all rows are nearly convex combinations of them: each is the one furthest from the span of those before.
 
     `basis` (one row per anchor) and `squares` (one number per row of the matrix) are scratch.
     """

@@ -1,6 +1,6 @@
-"""Fits to ratings that are told beforehand: in NumPy, before the first step, once per agent.
+"""Fits to ratings given beforehand: in NumPy, before the first step, once per agent.
 
-Sums are taken in the order of the ratings and all else goes element by element, so the bits are the same on every machine.
+Sums are taken in the order of the ratings and all else is elementwise, so the bits are the same on every machine.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ Indices = NDArray[np.int32]
 
 
 class Factorization(NamedTuple):
-    """A matrix factorization: user vectors, item vectors, and for each item what its regression was made of."""
+    """A matrix factorization: user vectors, item vectors, and the sums of each item's regression."""
 
     user_factors: Matrix
     item_factors: Matrix
@@ -27,7 +27,7 @@ class Factorization(NamedTuple):
 def fit_factors(
     users: Indices, items: Indices, ratings: Vector, rank: int, ridges: tuple[float, float], sweeps: int, random: np.random.Generator
 ) -> Factorization:
-    """Minimize Σ (y − ⟨A_u, B_i⟩)² + λ₁ |A|² + λ₂ |B|² by so many sweeps of alternating least squares, from normal item vectors.
+    """Minimize Σ (y − ⟨A_u, B_i⟩)² + λ₁ |A|² + λ₂ |B|² by `sweeps` sweeps of alternating least squares, from normal item vectors.
 
     >>> random = np.random.default_rng(0)
     >>> users, items = np.indices((6, 8), np.int32).reshape(2, -1)

@@ -1,7 +1,7 @@
-"""Matrix factorization by alternating ridge regressions, one user or item at a time, from ratings that are kept on both sides.
+"""Matrix factorization by alternating ridge regressions, one user or item at a time. Ratings are stored by user and by item.
 
-Each regression has the ridge times the number of its ratings (weighted-λ regularization): a user with many ratings is not
-regularized less. Users and items are treated alike: a *side* is the vectors of its rows, and the ratings row by row.
+The ridge of each regression is multiplied by the number of its ratings (weighted-λ regularization): a user with many ratings is not
+regularized less. Users and items are treated alike: a *side* holds the vectors of its rows, and the ratings row by row.
 """
 
 from typing import NamedTuple
@@ -14,22 +14,22 @@ from albatross.kernels.linear import Matrix, Vector, add_outer, factorize, solve
 from albatross.kernels.pairs import NOTHING, Pairs, no_pairs, remember
 
 PIVOT = 0.5
-"""A pivot below this part of the ridge is rounding error."""
+"""A pivot below this fraction of the ridge is rounding error."""
 
 
 class Side(NamedTuple):
     factors: Matrix
-    """One row per user or item, in Fortran order: scoring goes over items."""
+    """One row per user or item, in Fortran order, because scoring runs over items."""
     ratings: Pairs
-    """Per row what it was rated with, how often, and the sum of the ratings."""
+    """Per row: its partners, number and sum of the ratings."""
     met: NDArray[np.int64]
-    """The rows that have ratings, in the order in which they got the first."""
+    """The rows that have ratings, in the order of their first rating."""
     counts: NDArray[np.int64]
-    """How many rows have ratings, and whose turn it is to be refitted: the place among them."""
+    """How many rows have ratings, and the position in `met` of the row refitted last."""
 
 
 class Work(NamedTuple):
-    """Room to work in. Not learned: any content serves."""
+    """Working space. Not learned: any content will do."""
 
     gram: Matrix
     factor: Matrix
@@ -50,7 +50,7 @@ def new_work(rank: int) -> Work:
 
 @kernel
 def add_rating(users: Side, items: Side, user: int, item: int, reward: float) -> None:
-    """Remember a rating on both sides."""
+    """Store a rating on both sides."""
     meet(users, user)
     meet(items, item)
     remember(users.ratings, user, item, reward)
@@ -59,7 +59,7 @@ def add_rating(users: Side, items: Side, user: int, item: int, reward: float) ->
 
 @kernel
 def meet(side: Side, row: int) -> None:
-    """Note a row that is about to get its first rating."""
+    """Register a row that is about to get its first rating."""
     if side.ratings.first[row] == NOTHING:
         side.met[side.counts[0]] = row
         side.counts[0] += 1
@@ -67,9 +67,9 @@ def meet(side: Side, row: int) -> None:
 
 @kernel
 def regress(side: Side, row: int, partners: Matrix, ridge: float, work: Work) -> int:
-    """The ridge regression of a row's ratings on the present vectors of its partners; returns how many ratings there are.
+    """The ridge regression of a row's ratings on the current vectors of its partners. Returns the number of ratings.
 
-    The solution and the Cholesky factor are left in `work`. Without ratings the solution is zero, and the ridge counts once.
+    The solution and the Cholesky factor are left in `work`. Without ratings, the solution is zero and the ridge is not multiplied.
     """
     gram, vector, solution, ratings = work.gram, work.vector, work.solution, side.ratings
     rank = vector.size
@@ -78,7 +78,7 @@ def regress(side: Side, row: int, partners: Matrix, ridge: float, work: Work) ->
     n_ratings = 0
     entry = ratings.first[row]
     while entry != NOTHING:
-        here = np.uint32(entry)  # unsigned: never counted from the end
+        here = np.uint32(entry)  # unsigned: no check for negative indices
         partner, plays, total = np.uint32(ratings.items[here]), ratings.plays[here], ratings.totals[here]
         entry = ratings.following[here]
         for a in range(rank):
@@ -97,9 +97,9 @@ def regress(side: Side, row: int, partners: Matrix, ridge: float, work: Work) ->
 
 @kernel
 def refit(side: Side, row: int, partners: Matrix, ridge: float, work: Work) -> None:
-    """Make the vector of a row its regression. One that comes to zero, as after ratings of zero, keeps the vector it has.
+    """Set the vector of a row to its regression. If that is zero, for example after ratings of zero, the row keeps its vector.
 
-    Otherwise it would stay zero, and never be shown again: alternating least squares does not leave zero.
+    Otherwise it would stay zero and the item would never be shown again: alternating least squares does not leave zero.
     """
     regress(side, row, partners, ridge, work)
     largest = 0.0
@@ -112,6 +112,6 @@ def refit(side: Side, row: int, partners: Matrix, ridge: float, work: Work) -> N
 
 @kernel
 def next_turn(side: Side) -> int:
-    """The row whose turn it is to be refitted: all that have ratings, round and round."""
+    """The next row to be refitted: all rows with ratings, in turn."""
     side.counts[1] = (side.counts[1] + 1) % side.counts[0]
     return side.met[side.counts[1]]  # type: ignore[no-any-return]

@@ -1,6 +1,6 @@
-"""Ridge regressions that are kept as packed sums: a rating added, the coefficients, and how far a prediction may be off.
+"""Ridge regressions stored as packed sums: adding a rating, the coefficients, and the width of a prediction.
 
-With the sums gram = Σ x xᵀ and moment = Σ y x, the coefficients are (ridge · I + gram)⁻¹ moment, and the width of a prediction for z is
+With the sums gram = Σ x xᵀ and moment = Σ y x, the coefficients are (ridge · I + gram)⁻¹ moment. The width of a prediction for z is
 |W z|, W the *whitener*: the inverse of the Cholesky factor of ridge · I + gram.
 """
 
@@ -23,14 +23,14 @@ def add_term(gram: Vector, moment: Vector, vector: Vector, reward: float) -> Non
 
 @kernel
 def factorize_sums(gram: Vector, ridge: float, matrix: Matrix, factor: Matrix) -> None:
-    """Factor = the Cholesky factor of ridge · I + gram; `matrix` is room."""
+    """Factor = the Cholesky factor of ridge · I + gram; `matrix` is working space."""
     unpack(gram, ridge, matrix)
     factorize(matrix, factor, ridge)
 
 
 @kernel
 def solve_sums(gram: Vector, moment: Vector, ridge: float, matrix: Matrix, factor: Matrix, solution: Vector) -> None:
-    """Solution = (ridge · I + gram)⁻¹ moment; leaves the Cholesky factor in `factor`. `matrix` is room."""
+    """Solution = (ridge · I + gram)⁻¹ moment; leaves the Cholesky factor in `factor`. `matrix` is working space."""
     factorize_sums(gram, ridge, matrix, factor)
     solve_lower(factor, moment, solution)
     solve_upper(factor, solution, solution)
@@ -38,7 +38,7 @@ def solve_sums(gram: Vector, moment: Vector, ridge: float, matrix: Matrix, facto
 
 @kernel
 def pack_whitener(factor: Matrix, inverse: Matrix, whitener: Vector) -> None:
-    """Whitener = the inverse of the factor, packed; `inverse` is room."""
+    """Whitener = the inverse of the factor, packed; `inverse` is working space."""
     invert_lower(factor, inverse)
     position = 0
     for a in range(factor.shape[0]):

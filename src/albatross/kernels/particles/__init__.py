@@ -1,1 +1,1 @@
-"""Particle Thompson sampling: many factorizations that share what they have in common."""
+"""Particle Thompson sampling: many factorizations that share memory."""

@@ -1,4 +1,4 @@
-"""The steps of particle Thompson sampling: follow one particle to select, and let all of them learn from a rating."""
+"""The steps of particle Thompson sampling: select by one particle, and update all particles with a rating."""
 
 import math
 
@@ -16,9 +16,9 @@ from albatross.kernels.sampling import add_log_densities, add_terms, clear, draw
 
 @kernel
 def follow_particle(particles: Particles, model: Model, work: Work, user: int, random: np.random.Generator) -> int:
-    """Choose a particle by its weight, place the user in it, draw the user's vector anew; return the particle.
+    """Choose a particle by its weight, compute the user's posterior in it, and draw the user's vector. Returns the particle.
 
-    `center` is the mean of the user's vector given the particle's item vectors, `drawn` the draw.
+    `center` is the mean of the user's vector given the particle's item vectors; `drawn` is the draw.
     """
     factor, center, drawn = work.factor, work.center, work.drawn
     particle = pick_particle(particles, work, random)
@@ -86,7 +86,7 @@ def score_items(particles: Particles, particle: int, work: Work, candidates: Ite
 def learn_by_particles(
     particles: Particles, model: Model, work: Work, user: int, item: int, reward: float, random: np.random.Generator
 ) -> None:
-    """Reweight, resample, and move the user and the item of one rating, in every particle. `widen_unit` comes before."""
+    """Reweight, resample, and redraw the user and the item of one rating in every particle. Call `widen_unit` first."""
     value = reward / particles.unit[0]
     weigh(particles, model, work, user, item, value)
     resample(particles, model, work, random)
@@ -97,7 +97,7 @@ def learn_by_particles(
 def learn_moving(
     particles: Particles, model: Model, work: Work, user: int, item: int, reward: float, value: float, random: np.random.Generator
 ) -> None:
-    """Add the rating to the sums over the user's past ratings, and redraw first the user and then the item."""
+    """Add the rating to the sums over the user's past ratings, and redraw first the user, then the item."""
     gather(particles.item_factors, particles.item_slots, particles.rows, item, work.vectors)
     add_terms(work.sums, work.vectors, 1.0, value)
     move_user(particles, model, work, user, random)
@@ -112,7 +112,7 @@ def learn_moving(
 def learn_by_chains(
     particles: Particles, model: Model, work: Work, user: int, item: int, reward: float, random: np.random.Generator
 ) -> None:
-    """Move the user and the item of one rating in every particle, none of which is ever weighted. `widen_unit` comes before."""
+    """Redraw the user and the item of one rating in every particle, without weights. Call `widen_unit` first."""
     value = reward / particles.unit[0]
     sum_all(particles, model, work, user)
     learn_moving(particles, model, work, user, item, reward, value, random)
@@ -120,7 +120,7 @@ def learn_by_chains(
 
 @kernel
 def sum_all(particles: Particles, model: Model, work: Work, user: int) -> None:
-    """Each particle's sums over the user's past ratings, and the ridges that belong to them, into the working arrays."""
+    """Each particle's sums over the user's past ratings, and their ridges, into the working arrays."""
     pairs, sums, vectors = particles.pairs, work.sums, work.vectors
     shrink = 1.0 / particles.unit[0]
     clear(sums)
@@ -135,9 +135,9 @@ def sum_all(particles: Particles, model: Model, work: Work, user: int) -> None:
 
 @kernel
 def weigh(particles: Particles, model: Model, work: Work, user: int, item: int, value: float) -> None:
-    """Multiply each weight with the density of the rating given the particle's item vectors, the user's vector integrated out.
+    """Multiply each weight by the density of the rating given the particle's item vectors, with the user's vector integrated out.
 
-    Leaves what `sum_all` does.
+    Leaves the results of `sum_all`.
     """
     sums, vectors = work.sums, work.vectors
     sum_all(particles, model, work, user)
@@ -173,7 +173,7 @@ def move_user(particles: Particles, model: Model, work: Work, user: int, random:
 
 @kernel
 def move_item(particles: Particles, model: Model, work: Work, item: int, random: np.random.Generator) -> None:
-    """Redraw the item's vector in each particle; when it is time, or rounding has spoiled its sums, all sums are rebuilt before."""
+    """Redraw the item's vector in each particle. If a rebuild is due, or rounding has damaged the sums, all sums are rebuilt first."""
     sums, updates = particles.item_sums[item], particles.updates
     for d in range(work.ridges.size):
         work.ridges[d] = model.noise**2 * model.item_precision
@@ -188,7 +188,7 @@ def move_item(particles: Particles, model: Model, work: Work, item: int, random:
 
 @kernel
 def rebuild_sums(particles: Particles, work: Work) -> None:
-    """Sum the item statistics afresh from the ratings: one pass over all pairs, users and items."""
+    """Recompute the item sums from the ratings: one pass over all pairs, users and items."""
     particles.updates[1] = particles.updates[0]
     for item in range(particles.item_sums.shape[0]):
         clear(particles.item_sums[item])

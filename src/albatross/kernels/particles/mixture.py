@@ -1,4 +1,4 @@
-"""What particles believe together: the moments of their mixture, and a draw as if further ratings had come."""
+"""The joint belief of the particles: moments of their mixture, and a draw with supposed ratings."""
 
 import math
 
@@ -15,7 +15,7 @@ from albatross.kernels.particles.particles import Model, Particles, Work
 def follow_supposing(
     particles: Particles, model: Model, work: Work, user: int, items: Items, rewards: Vector, random: np.random.Generator
 ) -> int:
-    """As `follow_particle`, as if the user had also given these ratings; those exactly as expected narrow the draw and leave its mean."""
+    """Like `follow_particle`, with these ratings too. A NaN rating is as predicted: it narrows the draw and leaves its mean."""
     gram, factor, vector, center, drawn = work.gram, work.factor, work.vector, work.center, work.drawn
     particle = pick_particle(particles, work, random)
     ridge = sum_ratings(particles, model, work, user, particle)
@@ -85,7 +85,7 @@ def describe_mixture(particles: Particles, model: Model, work: Work, user: int, 
 
 @kernel
 def width_of_mixture(particles: Particles, model: Model, work: Work, user: int, item: int, more: int) -> float:
-    """The standard deviation of ⟨U_i, V_j⟩ over all particles; after n more ratings as that of a normal, v / (1 + n v / σ²)."""
+    """The standard deviation of ⟨U_i, V_j⟩ over all particles; after n more ratings, for a normal distribution, v / (1 + n v / σ²)."""
     mean, square, noise = 0.0, 0.0, model.noise**2
     for particle in range(work.weights.size):
         weight = math.exp(particles.log_weights[particle])

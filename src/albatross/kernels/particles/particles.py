@@ -1,9 +1,9 @@
-"""A filter of particles, each a whole factorization, that share what they have in common.
+"""A particle filter in which each particle is a whole factorization, with shared memory.
 
-The vectors and sums of one user or item stand in as many *slots* as there are particles, and tables say which slot belongs
-to which particle. Who is copied into the next generation keeps its row of the tables; its further offspring overwrite the rows of those who
-have none, so a copy costs a few numbers and no vectors. Whatever is redrawn is redrawn for all particles at once: it is read
-through the tables and written with each particle in the slot of its own number, so nothing that is written is ever shared.
+The vectors and sums of one user or item are stored in as many *slots* as there are particles, and tables say which slot belongs
+to which particle. In resampling, the first copy of a particle keeps its row of the tables; further copies overwrite the rows of
+particles without copies. So a copy costs a few numbers and no vectors. A redraw is done for all particles at once: it reads
+through the tables and writes each particle to the slot of its own number, so written data is never shared.
 """
 
 import math
@@ -19,12 +19,12 @@ from albatross.kernels.particles.slots import Slots
 from albatross.kernels.sampling import ESS, Indices, draw_points, effective_number, find_ancestors, inherit, multiply
 
 LARGEST, USUAL = 1024.0, 4.0
-"""Ratings are taken as they are up to `LARGEST` prior standard deviations. Beyond, the model cannot be meant: its noise would be lost in
-the rounding of the sums, and numbers would grow until they overflow. Then a unit makes the largest rating so far a `USUAL` one."""
+"""Ratings are used unscaled up to `LARGEST` prior standard deviations. Beyond that the model cannot fit: its noise would be lost in
+the rounding of the sums, and numbers would grow until they overflow. Then a unit scales the largest rating so far to a `USUAL` one."""
 
 
 class Model(NamedTuple):
-    """What is fixed: the noise σ, 1/σ_V², the prior standard deviation of a rating, and how a new generation is drawn."""
+    """Fixed parameters: the noise σ, 1/σ_V², the prior standard deviation of a rating, and the resampler."""
 
     noise: float
     item_precision: float
@@ -43,14 +43,14 @@ class Particles(NamedTuple):
     item_sums: NDArray[np.float64]
     """Per item Σ U_i U_iᵀ over its ratings, packed, and below it Σ y U_i; the slot is the last axis."""
     rows: Indices
-    """Per particle its row in the next three tables: relatives stay neighbours without moving whole rows."""
+    """Per particle its row in the next three tables. Copies of one ancestor are neighbours here, and no whole rows are moved."""
     user_slots: Slots
     item_slots: Slots
     sum_slots: Slots
     """By row and user or item: the slot in the three arrays above."""
     pairs: Pairs
     unit: Vector
-    """What ratings are divided by, an array of length 1."""
+    """The divisor of ratings, an array of length 1."""
     updates: NDArray[np.int64]
     """Ratings learned from so far, and at the last rebuild of the item sums."""
 
@@ -76,12 +76,12 @@ def new_particles(user_precisions: Vector, users: NDArray[np.float64], items: ND
 
 
 class Work(NamedTuple):
-    """Working arrays: for all particles, the particle last, and for the one that a selection follows."""
+    """Working arrays: for all particles (the particle is the last axis), and for the one that a selection follows."""
 
     weights: Vector
     points: Vector
     ancestors: Indices
-    """Of which particle of the generation before the last rating each one is a copy."""
+    """The ancestor of each particle, in the generation before the last rating."""
     origins: Indices
     unused: Indices
     ridges: Vector
@@ -91,7 +91,7 @@ class Work(NamedTuple):
     vectors: Matrix
     centers: Matrix
     changes: Matrix
-    """What the last move of a user changed in the terms of that user: new minus old, in the order of the sums."""
+    """The change of a user's terms by the last move: new minus old, in the order of the sums."""
     gram: Matrix
     factor: Matrix
     vector: Vector
@@ -111,9 +111,9 @@ def new_work(n_particles: int, rank: int) -> Work:
 
 @kernel
 def widen_unit(particles: Particles, model: Model, reward: float) -> float:
-    """Make the unit larger if the rating is far too large for the model; returns what the users' vectors were multiplied with.
+    """Enlarge the unit if the rating is far too large for the model. Returns the factor by which the users' vectors were multiplied.
 
-    Then the vectors predict the same ratings as before. A unit is a power of two, so this rounds nothing.
+    The vectors then predict the same ratings as before. A unit is a power of two, so nothing is rounded.
     """
     before = particles.unit[0]
     if abs(reward) <= (LARGEST if before == 1.0 else USUAL) * model.spread * before:
@@ -124,13 +124,13 @@ def widen_unit(particles: Particles, model: Model, reward: float) -> float:
     for user in range(particles.user_factors.shape[0]):
         multiply(particles.user_factors[user], ratio)
     for item in range(particles.item_sums.shape[0]):
-        multiply(particles.item_sums[item], ratio * ratio)  # of vectors twice, or of a vector and a rating
+        multiply(particles.item_sums[item], ratio * ratio)  # products of two vectors, or of a vector and a rating
     return ratio  # type: ignore[no-any-return]
 
 
 @kernel
 def resample(particles: Particles, model: Model, work: Work, random: np.random.Generator) -> None:
-    """Draw a new generation of equally weighted particles; with `ess` only if fewer than half of them count."""
+    """Draw a new generation of equally weighted particles; with `ess`, only if the effective number is below half."""
     n_particles = work.weights.size
     if model.resampler == ESS and effective_number(work.weights) >= 0.5 * n_particles:
         for d in range(n_particles):
@@ -149,7 +149,7 @@ def resample(particles: Particles, model: Model, work: Work, random: np.random.G
 
 @kernel
 def inherit_rows(particles: Particles, work: Work) -> None:
-    """Give each particle a row of the tables: its ancestor's own to one, a copy in an unused row to the others."""
+    """Give each particle a row of the tables: the first copy of an ancestor gets its row, others get a copy in an unused row."""
     rows, ancestors, origins, unused = particles.rows, work.ancestors, work.origins, work.unused
     n_particles = rows.size
     n_unused, child = 0, 0
@@ -176,7 +176,7 @@ def inherit_rows(particles: Particles, work: Work) -> None:
 
 @kernel
 def settle_sums(particles: Particles, work: Work, item: int) -> None:
-    """Bring each particle's sums of the item into the slot of its own number, so that they may be changed."""
+    """Move each particle's sums of the item to the slot of its own number, so that they may be changed."""
     slots, origins = particles.sum_slots, work.origins
     settled = True
     for d in range(origins.size):

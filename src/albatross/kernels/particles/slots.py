@@ -1,4 +1,4 @@
-"""Rows that many particles share: which slot of a user or item is whose, read and written for all particles at once."""
+"""Rows that many particles share: the slots of users and items, read and written for all particles at once."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,10 +8,10 @@ from albatross.kernels.linear import Matrix
 from albatross.kernels.sampling import Indices
 
 Slots = NDArray[np.uint16]
-"""By particle and user or item: the slot in which the particle's row stands."""
+"""By particle and user or item: the slot of the particle's row."""
 
 MOST_PARTICLES = 2**16 - 1
-"""A slot number takes two bytes: the tables of 30 particles of a small catalogue then fit in a second-level cache."""
+"""A slot number takes two bytes: then the tables of 30 particles of a small catalogue fit in a second-level cache."""
 
 
 @kernel

@@ -1,1 +1,1 @@
-"""Scores of many items, and the best of a large catalogue without looking at all of it."""
+"""Scores of many items, and search for the best in a large catalogue without scoring all of it."""

@@ -1,4 +1,4 @@
-"""How a large catalogue is arranged: into blocks of neighbours, cut by norm first and then by coordinates, and measured."""
+"""The arrangement of a large catalogue: blocks of similar items, cut first by norm and then by coordinates; and their bounds."""
 
 import math
 from typing import NamedTuple
@@ -12,46 +12,46 @@ from albatross.kernels.search.lanes import LANES
 
 BLOCK = 128
 BAND = 32 * BLOCK
-"""Items cut by norm alone are this many: fewer would leave too little to cut by coordinates, more would mix norms."""
+"""Size of the parts cut by norm alone: smaller parts would leave too little to cut by coordinates, larger ones would mix norms."""
 
 SAMPLE = 64
-"""Items looked at to choose the coordinate a range is cut by."""
+"""Number of sampled items to choose the coordinate by which a range is cut."""
 
 NOBODY = -1
-"""No item stands here."""
+"""This place is empty."""
 
 
 class Catalogue(NamedTuple):
     current: NDArray[np.int64]
-    """The number of updates the arrangement knows of, and how many items are loose."""
+    """The number of updates up to which the arrangement is current, and the number of loose items."""
     vectors: NDArray[np.float64]
-    """(n_places / LANES, rank, LANES): one coordinate of neighbours side by side, and what is looked at together in one piece."""
+    """(n_places / LANES, rank, LANES): one coordinate of neighbouring items is contiguous, and so is what is scored together."""
     items: NDArray[np.int32]
-    """Which item stands at each place: block after block, the loose ones last."""
+    """The item at each place: block after block, loose items last."""
     places: NDArray[np.int32]
-    """Where each item stands."""
+    """The place of each item."""
     positions: NDArray[np.int32]
-    """Where each item stands among the candidates."""
+    """The position of each item among the candidates."""
     keys: Vector
-    """While arranging: what the items are cut by."""
+    """Sort keys of the items, while arranging."""
     ranges: NDArray[np.int64]
-    """While arranging: what is still to be cut."""
+    """Ranges still to be cut, while arranging."""
     centers: Matrix
     """(rank, n_blocks)"""
     radii: Vector
     norms: Vector
-    """Per block, the largest norm."""
+    """Per block, its largest norm."""
     highest: Vector
-    """Per group of LANES blocks, the largest norm."""
+    """Per group of LANES blocks, its largest norm."""
     results: Matrix
-    """Room for the scores and means of a block, and of the centers of a group."""
+    """Space for the scores and means of a block, and of the centers of a group."""
     powers: NDArray[np.float64]
-    """Room for two matrices."""
+    """Space for two matrices."""
 
 
 @kernel
 def arrange(catalogue: Catalogue, item_factors: Matrix) -> None:
-    """Put every item into a block of its neighbours, and measure the blocks."""
+    """Put similar items into blocks, and measure the blocks."""
     n_items, rank = item_factors.shape
     items, places, keys, ranges = catalogue.items, catalogue.places, catalogue.keys, catalogue.ranges
     items[:] = NOBODY
@@ -86,7 +86,7 @@ def arrange(catalogue: Catalogue, item_factors: Matrix) -> None:
 
 @kernel
 def _take_widest_coordinate(item_factors: Matrix, items: NDArray[np.int32], keys: Vector, start: int, stop: int) -> None:
-    """The keys of a range become the coordinate in which its items seem to differ most."""
+    """Set the keys of a range to the coordinate with the largest spread, estimated from a sample."""
     widest, extent = 0, -1.0
     for a in range(item_factors.shape[1]):
         low, high = math.inf, -math.inf

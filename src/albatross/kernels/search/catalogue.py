@@ -1,13 +1,13 @@
-"""A large catalogue, arranged so that the best item is found without looking at all of them, and is exactly the best.
+"""A large catalogue, arranged so that exactly the best item is found without scoring all items.
 
-Items stand in blocks of neighbours. An optimistic score is a convex function of the item's vector, and with |μ| + c |V^−½| as its
-*slope* it changes by no more than slope × distance. So no item of a block promises more than
+Similar items stand in blocks. An optimistic score is a convex function of the item's vector. With *slope* = |μ| + c |V^−½|, it changes
+by at most slope × distance. So no item of a block scores more than
 
     score(center of the block) + slope × radius of the block        or        slope × largest norm in the block
 
-and a block whose bound lies below the best score found so far is left out. Blocks are cut by norm first, because that is what makes
-strangers promising, and then by coordinates. An item whose vector has changed moves to a few *loose* blocks, which are always looked at;
-when those are full everything is arranged anew. All this is scratch: it is made from the item vectors whenever it is missing.
+and a block whose bound is below the best score so far is skipped. Blocks are cut by norm first, because for users without ratings the
+norm decides, and then by coordinates. An item whose vector has changed moves to a few *loose* blocks, which are always scored; when
+they are full, everything is arranged again. All this is scratch: it is computed from the item vectors whenever it is missing.
 """
 
 import math
@@ -26,32 +26,32 @@ from albatross.kernels.search.listing import enlist, least_listed
 from albatross.kernels.search.scoring import score_lanes
 
 SEARCHED_FROM = 32_768
-"""The size of a catalogue from which arranging it is worth the while."""
+"""From this size on, arranging a catalogue pays."""
 
 SEARCHED_SHARE = 0.25
-"""The part of a catalogue that must be offered at least to make a search of the whole worth the while."""
+"""At least this share of the catalogue must be offered, or a search of the whole does not pay."""
 
 LOOSE_SHARE = 12.0
-"""Loose items per square root of the catalogue. Arranging costs about 160 times as much per item as looking at one: this balances them."""
+"""Loose items per square root of the catalogue size. Arranging an item costs about 160 times as much as scoring it: this balances both."""
 
 SQUARINGS = 5
-"""tr(Mᵖ)^(1/p) bounds the largest eigenvalue of M from above; with p = 2⁵ it is at most a tenth too large, at rank 32."""
+"""tr(Mᵖ)^(1/p) is an upper bound of the largest eigenvalue of M; with p = 2⁵ it is at most a tenth too large, at rank 32."""
 
 SAFETY = 1e-12
-"""Rounding may lift a score above its bound by much less than this part of slope × norm."""
+"""Margin for rounding, relative to slope × norm. It is much larger than the rounding error of a score."""
 
 NEVER = -1
 """No update has this number."""
 
 
 class SmallCatalogue(NamedTuple):
-    """So few items that all may as well be looked at. Of another type, so that the search is compiled only where it is used."""
+    """So few items that all are scored. A type of its own, so that the search is compiled only where it is used."""
 
     nothing: int = 0
 
 
 def new_catalogue(n_items: int, rank: int) -> Catalogue | SmallCatalogue:
-    """A catalogue not arranged yet."""
+    """A catalogue that is not arranged yet."""
     if n_items < SEARCHED_FROM:
         return SmallCatalogue()
     n_groups = -(-n_items // (BLOCK * LANES))
@@ -89,19 +89,19 @@ def search(
     candidates: Items,
     slate: Slate,
 ) -> int:
-    """What `best_item` says of a large catalogue."""
+    """`best_item` for a large catalogue."""
     assert isinstance(catalogue, Catalogue)
     return best_item(catalogue, item_factors, updates, center, whitener, radius, candidates, slate)
 
 
 def note_change(catalogue: Catalogue | SmallCatalogue, item_factors: Matrix, updates: int, item: int) -> None:
-    """What `moved` does to a large catalogue."""
+    """`moved` for a large catalogue; nothing for a small one."""
     if isinstance(catalogue, Catalogue):
         moved(catalogue, item_factors, updates, item)
 
 
 def note_again(catalogue: Catalogue | SmallCatalogue, item_factors: Matrix, updates: int, item: int) -> None:
-    """What `moved_again` does to a large catalogue."""
+    """`moved_again` for a large catalogue; nothing for a small one."""
     if isinstance(catalogue, Catalogue):
         moved_again(catalogue, item_factors, updates, item)
 
@@ -151,10 +151,10 @@ def best_item(
     candidates: Items,
     slate: Slate,
 ) -> int:
-    """The position of the candidate with the largest ⟨center, item⟩ + radius · |whitener · item|, of equals the first.
+    """The position of the candidate with the largest ⟨center, item⟩ + radius · |whitener · item|; with ties, the first.
 
-    Of the slate its place is filled, and those that `slate.best` then lists.
-    `updates` counts the changes of the item vectors; of every one that `moved` was not told, everything is arranged anew.
+    Of the slate, only the places of this candidate and of those in `slate.best` are filled.
+    `updates` counts the changes of the item vectors. If `moved` has missed one, everything is arranged again.
     """
     if catalogue.current[0] != updates:
         arrange(catalogue, item_factors)
@@ -183,7 +183,7 @@ def best_item(
 
 @kernel
 def _least(slate: Slate, best: int) -> float:
-    """The score that an item must reach to be one of those that are wanted."""
+    """The score that an item must reach to be wanted."""
     if slate.best.size > 0:
         return least_listed(slate)
     return -math.inf if best == NOBODY else slate.scores[best]
@@ -200,14 +200,14 @@ def _better_in_block(
     n_better = 0
     for lane in range(BLOCK):
         n_better += scores[lane] >= least
-    if n_better > 0:  # rare, and the count above is quick: it has no branches
+    if n_better > 0:  # rare; the count above is quick because it has no branches
         for lane in range(BLOCK):
             item = int(catalogue.items[block * BLOCK + lane])
             if item == NOBODY or not scores[lane] >= least:
                 continue
             position = catalogue.positions[item] if candidates.size > 0 else item
             if candidates.size > 0 and not (position < candidates.size and candidates[position] == item):
-                continue  # the place of an item that is no candidate may hold anything
+                continue  # the place of an item that is not a candidate may hold anything
             slate.scores[position], slate.means[position] = scores[lane], means[lane]
             if slate.best.size > 0:
                 enlist(slate, position)
@@ -219,7 +219,7 @@ def _better_in_block(
 
 @kernel
 def moved(catalogue: Catalogue, item_factors: Matrix, updates: int, item: int) -> None:
-    """Take note that update number `updates` has changed the vector of this item and of no other."""
+    """Record that update number `updates` has changed the vector of this item and of no other."""
     if catalogue.current[0] != updates - 1:
         return
     n_fixed = -(-catalogue.places.size // BLOCK)
@@ -240,7 +240,7 @@ def moved(catalogue: Catalogue, item_factors: Matrix, updates: int, item: int) -
 
 @kernel
 def moved_again(catalogue: Catalogue, item_factors: Matrix, updates: int, item: int) -> None:
-    """Take note that the vector of this item, and of no other, has changed since update number `updates`, without another update."""
+    """Record that the vector of this item, and of no other, has changed since update number `updates`, without another update."""
     if catalogue.current[0] == updates:
         moved(catalogue, item_factors, updates + 1, item)
         if catalogue.current[0] != NEVER:
@@ -249,7 +249,7 @@ def moved_again(catalogue: Catalogue, item_factors: Matrix, updates: int, item: 
 
 @kernel
 def largest_stretch(whitener: Matrix, powers: NDArray[np.float64]) -> float:
-    """At least the largest |whitener · x| over all x of norm 1, and hardly more."""
+    """An upper bound, almost tight, of |whitener · x| over all x of norm 1."""
     power, square = powers[0], powers[1]
     rank = whitener.shape[0]
     for a in range(rank):

@@ -1,8 +1,8 @@
-"""Sixteen items side by side, written for the vector units of the machine: what scoring repeats for every item.
+"""Sixteen items side by side, written for the machine's vector units: the inner loop of scoring.
 
-Left to itself the compiler writes sums to memory and reads them back once per term; here they stay in registers, which
-takes half the time and compiles sooner. Each lane adds its terms in the order in which the interpreted version does, so the
-bits are the same on any vector width.
+By default the compiler writes sums to memory and reads them back once per term. Here they stay in registers, which takes half the time
+and compiles faster. Each lane adds its terms in the same order as the interpreted version, so the bits are the same on any vector
+width.
 """
 
 from typing import Any
@@ -11,10 +11,10 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-write: Any = cgutils  # published without types
+write: Any = cgutils  # it has no type hints
 
 LANES = 16
-"""Items at a time: four vector registers of 256 bits, enough sums in flight to hide how long an addition takes."""
+"""Items at a time: four vector registers of 256 bits, enough independent sums to hide the latency of an addition."""
 
 _NUMBERS = ir.VectorType(ir.DoubleType(), LANES)
 _ZEROS = _NUMBERS([0.0] * LANES)
@@ -22,7 +22,7 @@ _PLACES = ir.VectorType(ir.IntType(32), LANES)
 
 
 class _Emitter:
-    """Writes instructions in which one value stands for all lanes."""
+    """Emits instructions on values that hold all lanes."""
 
     def __init__(self, context: Any, builder: Any, signature: Any, arguments: Any) -> None:
         self.context, self.builder = context, builder
@@ -65,7 +65,7 @@ class _Emitter:
 
 
 def _projection(context, coordinates, start, weights, result, target):  # type: ignore[no-untyped-def]
-    """What `project_lanes` says."""
+    """Code for `project_lanes`."""
 
     def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         coordinates, start, weights, result, target = arguments
@@ -77,7 +77,7 @@ def _projection(context, coordinates, start, weights, result, target):  # type: 
 
 
 def _scores(context, coordinates, start, center, whitener, radius, scores, means, target):  # type: ignore[no-untyped-def]
-    """What `score_lanes` says."""
+    """Code for `score_lanes`."""
 
     def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         coordinates, start, center, whitener, radius, scores, means, target = arguments

@@ -1,4 +1,4 @@
-"""The n best candidates of a slate, best first, while they are being found."""
+"""The n best candidates of a slate, best first, during a search."""
 
 import math
 
@@ -11,14 +11,14 @@ NOBODY = -1
 
 @kernel
 def least_listed(slate: Slate) -> float:
-    """The score that a candidate must reach to come on the list; while there is room, any does."""
+    """The score that a candidate must reach to enter the list; while there is space, any score will do."""
     last = slate.best[slate.best.size - 1]
     return -math.inf if last == NOBODY else slate.scores[last]
 
 
 @kernel
 def enlist(slate: Slate, position: int) -> bool:
-    """Put a candidate on the list, if it belongs there: by its score, of equals the first."""
+    """Put a candidate on the list if it belongs there: by score, ties by position."""
     best, scores = slate.best, slate.scores
     place = best.size
     while place > 0:

@@ -1,6 +1,6 @@
-"""Scores of many items at once: the mean, or optimistic, mean + radius · width.
+"""Scores of many items at once: the mean, or optimistic: mean + radius · width.
 
-Items go through the machine's vector units side by side, with one coordinate of many items contiguous in memory.
+Items are processed side by side by the machine's vector units, with one coordinate of many items contiguous in memory.
 """
 
 import math
@@ -14,7 +14,7 @@ from albatross.kernels.operations import Items
 from albatross.kernels.search.lanes import LANES, emit_projection, emit_scores
 
 BLOCK = 128
-"""Scores that are looked at together when the largest is searched."""
+"""Scores that are checked together in the search for the largest."""
 
 
 @kernel
@@ -36,7 +36,7 @@ def optimistic_scores(
             means[lane] = block[rank + 1, lane]
         return
     for start in range(0, n_candidates, LANES):
-        group = min(start, n_candidates - LANES)  # the last group may begin early and score some items again
+        group = min(start, n_candidates - LANES)  # the last group may begin earlier and score some items again
         first = group if candidates.size == 0 else neighbours(candidates, group)
         if first >= 0:
             score_lanes(coordinates, first, center, whitener, radius, scores, means, group)
@@ -69,9 +69,9 @@ def plain_scores(item_factors: Matrix, candidates: Items, center: Vector, block:
 
 @kernel
 def neighbours(candidates: Items, start: int) -> int:
-    """The candidate at `start`, if it and those behind it, LANES in all, stand side by side in the catalogue; else −1.
+    """The candidate at `start`, if it and the following ones, LANES in all, are contiguous in the catalogue; else −1.
 
-    Nothing has to be gathered then.
+    Then nothing has to be gathered.
     """
     first = np.int64(candidates[start])
     apart = np.int64(0)
@@ -86,12 +86,12 @@ def _gather(coordinates: Matrix, candidates: Items, block: Matrix) -> None:
     for a in range(coordinates.shape[0]):
         row, target = coordinates[a], block[a]
         for lane in range(LANES):
-            target[lane] = row[np.uint32(candidates[lane])]  # unsigned: never counted from the end
+            target[lane] = row[np.uint32(candidates[lane])]  # unsigned: no check for negative indices
 
 
 @kernel
 def _gather_few(coordinates: Matrix, candidates: Items, n_candidates: int, block: Matrix) -> None:
-    """The same for fewer candidates, or items, than there are lanes; zeros stand in the others."""
+    """The same for fewer candidates or items than there are lanes; the other lanes are zero."""
     for a in range(coordinates.shape[0]):
         for lane in range(n_candidates):
             block[a, lane] = coordinates[a, candidates[lane] if candidates.size > 0 else lane]
@@ -111,7 +111,7 @@ def project_lanes(coordinates: Matrix, start: int, weights: Vector, result: Vect
 def score_lanes(
     coordinates: Matrix, start: int, center: Vector, whitener: Matrix, radius: float, scores: Vector, means: Vector, target: int
 ) -> None:
-    """Mean and optimistic score of the LANES items from `start` on; of the whitener, the lower triangle."""
+    """Mean and optimistic score of the LANES items from `start` on. Only the lower triangle of the whitener is used."""
     for lane in range(LANES):
         square = 0.0
         for a in range(center.size):
@@ -150,14 +150,14 @@ def _compiled_score_lanes(coordinates, start, center, whitener, radius, scores, 
 
 @kernel
 def best_position(scores: Vector, length: int) -> int:
-    """The position of the largest of the first scores; of equals, the first."""
+    """The position of the largest of the first `length` scores; with ties, the first."""
     best = 0
     for start in range(0, length, BLOCK):
         part = scores[start : min(start + BLOCK, length)]
         n_better = 0
         for position in range(part.size):
             n_better += part[position] > scores[best]
-        if n_better > 0:  # rare, and the count above is quick: it has no branches
+        if n_better > 0:  # rare; the count above is quick because it has no branches
             largest = scores[best]
             for position in range(part.size):
                 score = part[position]
@@ -168,5 +168,5 @@ def best_position(scores: Vector, length: int) -> int:
 
 
 def scoring_block(rank: int) -> Matrix:
-    """Room to gather the coordinates of a few items, and for their scores and means."""
+    """Space to gather the coordinates of a few items, and for their scores and means."""
     return np.zeros((rank + 2, LANES))

@@ -1,1 +1,1 @@
-"""What can be asked of the service, what it answers, and what it refuses. The same for Python, HTTP and its client."""
+"""Requests, answers and errors of the service. They are the same in Python, over HTTP and in its client."""

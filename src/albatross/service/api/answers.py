@@ -1,4 +1,4 @@
-"""What the service answers: frozen, with outside ids and plain numbers only."""
+"""Answers of the service: frozen, with outside ids and plain numbers only."""
 
 from typing import Any, Literal
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class Answer(Struct, frozen=True):
-    """Anything that can be answered."""
+    """Base class of all answers."""
 
 
 class ShownItem(Answer, frozen=True):
@@ -19,15 +19,15 @@ class ShownItem(Answer, frozen=True):
     mean: float
     bonus: float
     propensity: float | None
-    """The probability of this item at this place, given the items before it; none where the policy cannot tell."""
+    """The probability of this item at this place, given the items before it; null if the policy cannot tell."""
 
 
 class Contribution(Answer, frozen=True):
-    """A rating of the user's own, and what it adds to the mean of another item."""
+    """A rating by the user, and its contribution to the mean of another item."""
 
     item: str
     rating: float | None
-    """What was said of it, the mean where there are several."""
+    """The rating of the item; the mean if there are several."""
     part: float
 
 
@@ -39,29 +39,30 @@ class ItemExplanation(Answer, frozen=True):
     bonus: float
     score: float
     item_ratings: int
-    """How many ratings the item has, by anybody."""
+    """Number of ratings of the item, by all users."""
     own_ratings: int
-    """How many of them by this user."""
+    """Number of them by this user."""
     explored: bool
-    """Whether chance, not the score, put it here."""
+    """Whether it was drawn at random and not chosen by its score."""
     width: float | None = None
-    """How far the expectation may be off; none where the policy does not say."""
+    """Half width of the confidence interval of the mean; null if the policy does not give it."""
     width_after: float | None = None
     """The same after one more rating of this item by this user."""
     base: float | None = None
-    """What is expected without this user's ratings; none where the policy does not take its mean apart, and for a stranger."""
+    """The prediction without this user's ratings; null if the policy cannot decompose its mean, and for a user without ratings."""
     parts: list[Contribution] = []
-    """What ratings of the user add to that, the largest first, twelve at most."""
+    """Contributions of the user's ratings, largest first, at most twelve."""
     others: float = 0.0
-    """What all other ratings of the user add: base + parts + others = mean."""
+    """The contributions of all other ratings of the user: base + parts + others = mean."""
     why: list[str] = []
-    """The same in words, as "because you liked tea"."""
+    """The same in words, for example "because you liked tea"."""
 
 
 class ConfidenceRegion(Answer, frozen=True):
-    """Where a user may be: |q − center|_V ≤ radius, V the inverse covariance. `axes[i]` is the unit eigenvector of V for `eigenvalues[i]`.
+    """The confidence ellipsoid of a user's vector: |q − center|_V ≤ radius, where V is the inverse covariance.
 
-    The least eigenvalue comes first. The radius is 1 where the belief is a normal distribution: one standard deviation.
+    `axes[i]` is the unit eigenvector of V for `eigenvalues[i]`, smallest eigenvalue first. For a normal distribution the radius is 1: one
+    standard deviation.
     """
 
     center: list[float]
@@ -73,12 +74,12 @@ class ConfidenceRegion(Answer, frozen=True):
 class Explanation(Answer, frozen=True):
     user_ratings: int
     pending: list[str]
-    """What the user was shown and has not answered, as far as it counted."""
+    """Items shown to the user without feedback, as far as they counted."""
     items: list[ItemExplanation]
     ellipsoid: ConfidenceRegion | None
-    """None where the policy does not say what it believes of a user."""
+    """Null if the policy does not implement `believe`."""
     close: list[ShownItem] = []
-    """The items with the next best scores, which were not shown."""
+    """Items with the next best scores, which were not shown."""
 
 
 class Decision(Answer, frozen=True):
@@ -86,12 +87,12 @@ class Decision(Answer, frozen=True):
     user: str
     policy: str
     model_seq: int
-    """The decision was made by a model that knows every event up to this one."""
+    """The last event that the model had learned."""
     items: list[ShownItem]
     user_ratings: int
     explanation: Explanation | None = None
     item_version: int = 0
-    """Of several shards: the last exchange of what is known of items that the model knew. Of one shard: 0."""
+    """With several shards: the last version of the item exchange that the model had applied. With one shard: 0."""
 
     @property
     def item(self) -> str:
@@ -102,9 +103,9 @@ class Decision(Answer, frozen=True):
 class Accepted(Answer, frozen=True):
     seq: int
     applied: bool
-    """Whether the model knows it; false where the user was forgotten since."""
+    """Whether the model has learned it; false if the user has been forgotten since."""
     duplicate: bool
-    """Whether it had come before: then nothing was learned now."""
+    """Whether it had been sent before: then nothing was learned now."""
     model_seq: int
 
 
@@ -123,7 +124,7 @@ class BatchAccepted(Answer, frozen=True):
 
 
 class LineAnswer(Answer, frozen=True, omit_defaults=True):
-    """What became of one line: 200 and where it stands in the log, or why it was refused."""
+    """The result of one line: 200 with its place in the log, or the reason for the refusal."""
 
     line: int
     """1 is the first."""
@@ -135,7 +136,7 @@ class LineAnswer(Answer, frozen=True, omit_defaults=True):
     code: str | None = None
     detail: str | None = None
     created: bool | None = None
-    """Of an item: whether it is new."""
+    """For an item: whether it is new."""
 
 
 class ItemAccepted(Answer, frozen=True):
@@ -143,7 +144,7 @@ class ItemAccepted(Answer, frozen=True):
     retired: bool
     created: bool
     seq: int
-    """The event that made it so."""
+    """The event that did this."""
     model_seq: int
 
 
@@ -156,7 +157,7 @@ class ItemsAccepted(Answer, frozen=True):
 class RewardsAccepted(Answer, frozen=True):
     events: dict[str, float]
     seq: int
-    """The event that made it so."""
+    """The event that did this."""
     model_seq: int
 
 
@@ -170,9 +171,9 @@ class HistoryEntry(Answer, frozen=True):
     decision_id: str | None
     mean: float | None
     score: float | None
-    """What the decision had said of the item, where there was one."""
+    """The decision's values for the item, if there was a decision."""
     event: str | None = None
-    """What was done, where it was an event with a name."""
+    """The name of the event, if it was a named event."""
 
 
 class UserView(Answer, frozen=True):
@@ -180,21 +181,21 @@ class UserView(Answer, frozen=True):
     ratings: int
     pending: list[str]
     vector: list[float] | None
-    """The policy's own vector of the user, where it keeps one, else the center of what it believes; none where it does not say."""
+    """The policy's vector of the user, or else the center of its belief; null if it has neither."""
     ellipsoid: ConfidenceRegion | None
     top: list[ShownItem]
-    """The items with the best scores. Their propensity is none: nothing was drawn."""
+    """The items with the best scores. Their propensity is null: nothing was drawn."""
     model_seq: int
     history: list[HistoryEntry] = []
-    """The latest ratings, the latest first; as many as were asked for."""
+    """The latest ratings, newest first, as many as requested."""
 
 
 class UsersJoined(Answer, frozen=True):
     visitor: str
     user: str
-    """Whose ratings the visitor's are now."""
+    """The user to whom the visitor's ratings belong now."""
     joined: bool
-    """False where they were one already."""
+    """False if they were joined already."""
     seq: int
     model_seq: int
 
@@ -217,9 +218,9 @@ class Version(Answer, frozen=True):
     seq: int
     """The head of the log."""
     chain: str
-    """The hash that stands for the whole log up to there."""
+    """The hash of the whole log up to the head."""
     state_id: str | None
-    """A name for exactly what was learned up to event `state_seq`. Of a large model, that of the last snapshot."""
+    """A digest of the state learned up to event `state_seq`. For a large model, that of the last snapshot."""
     state_seq: int | None
     kernel: str
     users: int
@@ -229,27 +230,27 @@ class Version(Answer, frozen=True):
     decisions: int
     durability: str
     events: dict[str, float] = {}
-    """Names of events, and what they are worth."""
+    """Named events and their rewards."""
     item_version: int = 0
-    """Of several shards: up to which exchange every shard knows of items."""
+    """With several shards: the version of the item exchange that every shard has applied."""
     shards: int = 1
-    """Where there are several, numbers are sums over them, and chain and state_id are hashes of theirs."""
+    """With several shards, the counts are sums over them, and chain and state_id are hashes of theirs."""
 
 
 class Series(Answer, frozen=True):
-    """Averages over equally many ratings each, oldest first. Where a group has none to average, none."""
+    """Averages over groups of ratings of equal size, oldest first; null if a group has nothing to average."""
 
     width: int
-    """Ratings per group; the last one may have fewer."""
+    """Ratings per group; the last group may have fewer."""
     ratings: list[int]
     reward: list[float | None]
     """Mean rating."""
     reward_error: list[float | None]
-    """Its standard error, from the spread of the ratings in the group; none for fewer than two."""
+    """Its standard error, from the spread within the group; null for fewer than two ratings."""
     calibration: list[float | None]
-    """Of the ratings of decisions, the share inside mean ± bonus."""
+    """For ratings of decisions: the share inside mean ± bonus."""
     optimism: list[float | None]
-    """Of the same, the mean of score − rating."""
+    """For the same ratings: the mean of score − rating."""
 
 
 class SnapshotTaken(Answer, frozen=True):
@@ -269,7 +270,7 @@ Phase = Literal["opening", "compiling", "replaying", "ready", "draining", "close
 
 
 class Readiness(Answer, frozen=True):
-    """What an engine is doing; can be had at any time, from any thread."""
+    """The state of an engine. Available at any time, from any thread."""
 
     ready: bool
     phase: Phase
@@ -288,13 +289,13 @@ class Alive(Answer, frozen=True):
 
 
 class Problem(Answer, frozen=True):
-    """Why a request was not answered, as RFC 9457 has it."""
+    """Why a request was refused, as RFC 9457 problem details."""
 
     type: str
-    """What kind of problem, as a URI reference: stable, for programs."""
+    """The kind of problem as a URI reference: stable, for programs."""
     title: str
     status: int
     detail: str
-    """What was given, and what would be accepted."""
+    """What was given, and what is accepted."""
     code: str
-    """The last part of `type`, for short."""
+    """The last part of `type`."""

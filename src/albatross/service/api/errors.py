@@ -1,4 +1,4 @@
-"""Everything a request may be refused with. HTTP says `status`, programs read `code`, people read the message."""
+"""All errors of a request. HTTP sends `status`, programs read `code`, people read the message."""
 
 from typing import ClassVar
 
@@ -6,7 +6,7 @@ from albatross.core.errors import InvalidInput
 
 
 class Refused(InvalidInput):
-    """A request was not accepted, and nothing was changed."""
+    """The request was not accepted, and nothing was changed."""
 
     status: ClassVar[int] = 422
     code: ClassVar[str] = "refused"
@@ -17,13 +17,13 @@ class BadValue(Refused):
 
 
 class EventReused(Refused):
-    """An id was used before with another content."""
+    """The id was used before with another content."""
 
     code = "event-reused"
 
 
 class AlreadyRated(Refused):
-    """A decision is rated once per item."""
+    """Each item of a decision can be rated once."""
 
     code = "already-rated"
 
@@ -33,14 +33,14 @@ class NoEligibleCandidate(Refused):
 
 
 class UnknownItem(Refused):
-    """The catalogue is closed, or there is nothing to retire."""
+    """The catalogue is closed, or there is no such item to retire."""
 
     status = 404
     code = "unknown-item"
 
 
 class NotJson(Refused):
-    """The bytes are not a JSON document, or not one that every reader understands alike."""
+    """The body is not JSON, or readers could understand it differently, for example because of a repeated key."""
 
     status = 400
     code = "not-json"
@@ -52,7 +52,7 @@ class Unauthorized(Refused):
 
 
 class Denied(Refused):
-    """The key allows something else, or this caller may not ask at all."""
+    """The key has another scope, or the Host or Origin is not accepted."""
 
     status = 403
     code = "forbidden"
@@ -112,7 +112,7 @@ class NotReady(Refused):
 
 
 class StorageFailed(Refused):
-    """The disk did not keep a commit: nothing more is accepted, and the process should end."""
+    """A commit failed: nothing more is accepted, and the process should end."""
 
     status = 503
     code = "storage-failed"
@@ -124,21 +124,21 @@ class DiskFull(Refused):
 
 
 class NotWritten(Refused):
-    """A snapshot or a backup could not be written. The log is not touched by that."""
+    """A snapshot or a backup could not be written. The log is unchanged."""
 
     status = 507
     code = "not-written"
 
 
 class NoMemory(Refused):
-    """The model would outgrow the memory of the machine."""
+    """The model would need more memory than the machine has."""
 
     status = 507
     code = "no-memory"
 
 
 class Unreachable(ConnectionError):
-    """There was no answer from the service, however often it was asked for."""
+    """The service did not answer, in spite of retries."""
 
 
 BY_CODE: dict[str, type[Refused]] = {
@@ -168,4 +168,4 @@ BY_CODE: dict[str, type[Refused]] = {
         NoMemory,
     )
 }
-"""What a client raises for the code of a problem document."""
+"""The exception that a client raises for the code of a problem document."""

@@ -1,4 +1,4 @@
-"""What can be asked of an engine. `Request[Answer]`: each knows the type of its answer."""
+"""Requests to an engine. `Request[Answer]` names the type of the answer."""
 
 from typing import Annotated, Generic, Literal, TypeVar, get_args
 
@@ -28,55 +28,55 @@ A = TypeVar("A", bound=Answer, covariant=True)
 
 
 class Request(Struct, Generic[A], frozen=True, forbid_unknown_fields=True):
-    """Anything an engine can be asked."""
+    """Base class of all requests."""
 
 
 class Recommend(Request[Decision], frozen=True):
-    """Show this user something."""
+    """Recommend items to a user."""
 
     user: HotId | None
-    """None: a visitor whom nobody knows. An id is made for them, and stands in the answer."""
+    """None: an unknown visitor. The answer contains a new id for them."""
     n: Annotated[int, Meta(ge=1, le=MOST_SHOWN)] = 1
     candidates: Candidates | None = None
-    """Only these; none: the whole catalogue. Unknown ones become items, unless the catalogue is closed."""
+    """Only these items; None: the whole catalogue. Unknown ones become items, unless the catalogue is closed."""
     exclude: Ids = []
     exclude_seen: Seen = "none"
     explain: bool = False
     request_id: HotId | None = None
-    """Asked again with the same one, the engine gives the same decision again."""
+    """A repeated request with the same id gets the same decision again."""
     where: Where | None = None
-    """Only items for which this holds."""
+    """Only items that satisfy this condition."""
     quotas: Quotas = []
     """How many items of the slate may share a label."""
     fresh: Fresh | None = None
-    """A share of the places for items that were seldom shown."""
+    """A share of the places for items that were rarely shown."""
     by: By = "policy"
-    """What to rank by: the policy; or, as a fallback, what is popular, or what is new."""
+    """Rank by the policy or, as a fallback, by popularity or by novelty."""
 
     @property
     def whom(self) -> str:
-        """The user, once an id was made for a visitor."""
+        """The user, after an id was made for a visitor."""
         assert self.user is not None
         return self.user
 
 
 class Feedback(Request[Accepted], frozen=True):
-    """A rating, or an event with a name that stands for one; of a decision or by itself."""
+    """A rating, or a named event instead of one, with or without a decision."""
 
     event_id: HotId
     rating: float | None = None
-    """Not needed with `event`."""
+    """Leave it out with `event`."""
     decision_id: HotId | None = None
     user: HotId | None = None
-    """With a decision: not needed; if given, it must be the decision's."""
+    """Optional with a decision; if given, it must be the user of the decision."""
     item: HotId | None = None
-    """With a decision for one item: not needed."""
+    """Optional with a decision that has one item."""
     event: Id | None = None
-    """What was done, as click: instead of a rating. Of the same item of a decision, the last one counts."""
+    """A named event, for example click, instead of a rating. The last event for the same item of a decision counts."""
 
 
 class SetRewards(Request[RewardsAccepted], frozen=True):
-    """From now on, these are the names of events, and what they are worth. What came before stays as it was."""
+    """Set the named events and their rewards from now on. Earlier events keep their rewards."""
 
     events: Rewarded
 
@@ -88,14 +88,14 @@ class FeedbackBatch(Request[BatchAccepted], frozen=True):
 
 
 class UpsertItem(Request[ItemAccepted], frozen=True):
-    """There is such an item; a retired one may be shown again. What is not said of it stays as it was."""
+    """Add an item, change it, or show a retired one again. Fields that are not given keep their values."""
 
     item: Id
     attributes: Attributes | UnsetType = UNSET
-    """All of them: these take the place of those before."""
+    """All attributes: they replace the earlier ones."""
     available_from: float | UnsetType | None = UNSET
     available_until: float | UnsetType | None = UNSET
-    """Seconds since 1970, the end not included; none: always."""
+    """Seconds since 1970, the end not included; null: no limit."""
     in_stock: bool | UnsetType = UNSET
 
 
@@ -106,112 +106,112 @@ class UpsertItems(Request[ItemsAccepted], frozen=True):
 
 
 class SimilarItems(Request[SimilarList], frozen=True):
-    """Items whose vectors point in the direction of this one's."""
+    """Items whose vectors have a similar direction."""
 
     item: Id
     n: Listed = 10
 
 
 class RetireItem(Request[ItemAccepted], frozen=True):
-    """Never show this item again; what was learned of it stays."""
+    """Stop showing an item. What was learned about it is kept."""
 
     item: Id
 
 
 class RestoreItem(Request[ItemAccepted], frozen=True):
-    """A retired item may be shown again."""
+    """Show a retired item again."""
 
     item: Id
 
 
 class ViewUser(Request[UserView], frozen=True):
-    """What is believed of a user. Changes and logs nothing."""
+    """The belief about a user. Changes and logs nothing."""
 
     user: Id
     n: Annotated[int, Meta(ge=0, le=MOST_VIEWED)] = 10
-    """How many of the items with the best scores to tell."""
+    """How many of the items with the best scores to return."""
     history: Annotated[int, Meta(ge=0, le=MOST_LISTED)] = 0
-    """How many of their latest ratings to tell."""
+    """How many of the user's latest ratings to return."""
 
 
 class JoinUsers(Request[UsersJoined], frozen=True):
-    """A visitor turned out to be this user: what they said, and will say, is the user's, as if all had come from the one."""
+    """A visitor is now known to be this user. The visitor's past and future events belong to the user, as if there had been one id."""
 
     visitor: Id
     user: Id
 
 
 class ForgetUser(Request[Forgotten], frozen=True):
-    """Erase a user from the log and rebuild the model as if they had never come."""
+    """Erase a user from the log and rebuild the model without them."""
 
     user: Id
 
 
 class AskVersion(Request[Version], frozen=True):
-    """What is served, and how far it has come."""
+    """What is served, and the head of the log."""
 
     state: Literal["now", "cheap", "none"] = "now"
-    """The state id reads the whole model. cheap: of a large model, that of the last snapshot."""
+    """Computing the state id reads the whole model. cheap: for a large model, that of the last snapshot."""
 
 
 class AskDisk(Request[Disk], frozen=True):
-    """What the folder takes on disk, and which snapshot is the newest."""
+    """The size of the log on disk, free space, and the newest snapshot."""
 
 
 class AskSeries(Request[Series], frozen=True):
-    """How it went so far."""
+    """Reward, calibration and optimism so far."""
 
 
 class TakeSnapshot(Request[SnapshotTaken], frozen=True):
-    """Write the model beside the log now."""
+    """Write a snapshot of the model now."""
 
 
 class TakeBackup(Request[BackupTaken], frozen=True):
-    """Copy the whole folder, while it serves, to a new folder below `backups`."""
+    """Copy the whole folder, while it is served, to a new folder below `backups`."""
 
 
 class ListUsers(Request[UserList], frozen=True):
-    """Users who have rated something, in the order in which they came."""
+    """Users with at least one rating, oldest first."""
 
     n: Listed = 100
     after: Position = 0
-    """How many to pass over: what the answer before called `next`."""
+    """How many to skip: the `next` of the previous answer."""
     search: Id | None = None
-    """Only those whose id contains this, in capitals or not."""
+    """Only those whose id contains this text, ignoring case."""
 
 
 class ListItems(Request[ItemList], frozen=True):
-    """Items, in the order in which they came, retired ones included."""
+    """Items, oldest first, including retired ones."""
 
     n: Listed = 100
     after: Position = 0
-    """How many to pass over: what the answer before called `next`."""
+    """How many to skip: the `next` of the previous answer."""
     search: Id | None = None
-    """Only those whose id contains this, in capitals or not."""
+    """Only those whose id contains this text, ignoring case."""
     user: Id | None = None
-    """For whom to tell mean and bonus; none: for a stranger."""
+    """The user for mean and bonus; null: a user without ratings."""
 
 
 class ListEvents(Request[EventList], frozen=True):
-    """What stands in the log, the newest first."""
+    """Events of the log, newest first."""
 
     n: Listed = 20
     before: Position | None = None
-    """Only events before this one; none: from the head of the log. Of several shards, `shard` must be said, too."""
+    """Only events before this one; null: from the head of the log. With several shards, `shard` is needed too."""
     shard: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
-    """Whose log, where there are several shards; none: the newest events of all of them."""
+    """The shard whose log is read; null: the newest events of all shards."""
 
 
 class ViewDecision(Request[DecisionView], frozen=True):
-    """A decision, what else was close, and what came of it."""
+    """A decision, the items with the next best scores, and the feedback."""
 
     decision_id: Id
     n: Annotated[int, Meta(ge=0, le=MOST_SHOWN)] = 5
-    """How many items that were close to tell, at most."""
+    """How many of the items with the next best scores to return, at most."""
 
 
 class Suppose(Request[WhatIf], frozen=True):
-    """What a user would be shown after one more rating. Nothing is learned and nothing is written."""
+    """What a user would be shown after one more rating. Nothing is learned or written."""
 
     user: Id
     item: Id
@@ -220,7 +220,7 @@ class Suppose(Request[WhatIf], frozen=True):
 
 
 class LookBack(Request[PastView], frozen=True):
-    """The model as it was at an event, rebuilt from the log beside the one that serves."""
+    """The model as it was at an event, rebuilt from the log beside the serving model."""
 
     seq: Annotated[int, Meta(ge=1, le=2**53 - 1)]
     user: Id | None = None
@@ -228,11 +228,11 @@ class LookBack(Request[PastView], frozen=True):
 
 
 class Verify(Request[VerifyReport], frozen=True):
-    """Rebuild the model from the log alone, beside the one that serves, and compare."""
+    """Rebuild the model from the log alone, beside the serving model, and compare."""
 
 
 def answer_of(request: type[Request[Answer]]) -> type[Answer]:
-    """The type a request is answered by.
+    """The type of the answer to a request.
 
     >>> answer_of(Recommend).__name__
     'Decision'

@@ -1,4 +1,4 @@
-"""The table of routes: it is what is served, what OpenAPI says, and what the tests walk through.
+"""The table of routes. The service, the OpenAPI description and the tests are all made from it.
 
 A new verb is a request type, a handler in the engine, and a line here.
 """
@@ -65,29 +65,29 @@ from albatross.service.api.views import (
 )
 
 Scope = Literal["recommend", "feedback", "read", "admin"]
-"""What a key may allow: ask for items, send ratings, read the model and its metrics, change the catalogue and the folder."""
+"""Scopes of a key: ask for items; send ratings; read the model and its metrics; change the catalogue and the folder."""
 
 JSON, NDJSON, EVENTS, TEXT, HTML = "application/json", "application/x-ndjson", "text/event-stream", "text/plain", "text/html"
 BATCH, STREAM, METRICS, SCHEMA, HEALTH, READY = "/v1/feedback/batch", "/v1/stream", "/metrics", "/schema", "/healthz", "/readyz"
 PAGE, ACCESS, ITEM_BATCH = "/", "/v1/access", "/v1/items/batch"
-"""What is answered by more than a question to the engine."""
+"""Paths whose answers need more than one request to the engine."""
 
 
 class Route(NamedTuple):
     method: Literal["GET", "POST"]
     path: str
     scope: Scope | None
-    """None: open to everybody."""
+    """None: no key is needed."""
     summary: str
     reads: type[Request[Any]] | None = None
-    """What the body is read as, and then asked of the engine. Of a batch, what each line is read as."""
+    """The type of the body, which is sent to the engine. For a batch, the type of each line."""
     asks: Request[Any] | None = None
-    """What is asked of the engine where there is no body."""
+    """The request to the engine if there is no body."""
     answer: type[Answer] | None = None
     statuses: Sequence[int] = ()
-    """What it may be refused with, beside what every request may be refused with."""
+    """Error statuses, besides those of every request."""
     examples: Sequence[tuple[str, Any]] = ()
-    """Of bodies, each with a summary."""
+    """Examples of bodies, each with a summary."""
     answered: Any = None
     """An example of an answer."""
     takes: str = JSON
@@ -99,8 +99,8 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         "/v1/recommend",
         "recommend",
-        "Ask for items to show a user. New users and items appear by themselves, unless the catalogue is closed. With user null, it is a "
-        "visitor whom nobody knows: an id is made for them.",
+        "Ask for items to show a user. New users and items are added automatically, unless the catalogue is closed. With user null, it "
+        "is an unknown visitor, and the answer contains a new id.",
         reads=Recommend,
         answer=Decision,
         statuses=(400, 404, 422, 507),
@@ -111,8 +111,8 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         "/v1/feedback",
         "feedback",
-        "Send a rating, or an event such as click, of a decision or by itself. It is on disk when this answers; the same event_id "
-        "counts once, for ever. A later event of the same item of a decision replaces the earlier one.",
+        "Send a rating, or an event such as click, with or without a decision. It is on disk when this answers. The same event_id "
+        "counts once, for ever. A later event for the same item of a decision replaces the earlier one.",
         reads=Feedback,
         answer=Accepted,
         statuses=(400, 404, 409, 422, 507),
@@ -123,7 +123,7 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         BATCH,
         "feedback",
-        "Send many ratings, one JSON document a line. Each line gets a status line, in order; a bad line does not hold up the others.",
+        "Send many ratings, one JSON document per line. Each line gets a status line, in order; a bad line does not stop the others.",
         reads=Feedback,
         answer=LineAnswer,
         statuses=(400, 409, 507),
@@ -136,7 +136,7 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         "/v1/rewards",
         "admin",
-        "Say which events there are, and what they are worth, from now on. What came before stays as it was.",
+        "Set the named events and their rewards from now on. Earlier events keep their rewards.",
         reads=SetRewards,
         answer=RewardsAccepted,
         statuses=(400, 422, 507),
@@ -147,7 +147,7 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         "/v1/items/upsert",
         "admin",
-        "There is such an item, with these attributes, in this time, in stock or not. What is not said stays as it was.",
+        "Add or change an item: attributes, time of availability, stock. Fields that are not given keep their values.",
         reads=UpsertItem,
         answer=ItemAccepted,
         statuses=(400, 422, 507),
@@ -158,7 +158,7 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         ITEM_BATCH,
         "admin",
-        "Many items, one JSON document a line. Each line gets a status line, in order; a bad line does not hold up the others.",
+        "Many items, one JSON document per line. Each line gets a status line, in order; a bad line does not stop the others.",
         reads=UpsertItem,
         answer=LineAnswer,
         statuses=(400, 409, 507),
@@ -171,7 +171,7 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         "/v1/items/similar",
         "read",
-        "Items whose vectors point in the direction of this one's.",
+        "Items whose vectors have a similar direction.",
         reads=SimilarItems,
         answer=SimilarList,
         statuses=(400, 404, 422),
@@ -182,7 +182,7 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         "/v1/items/retire",
         "admin",
-        "Never show this item again; what was learned of it stays.",
+        "Stop showing an item. What was learned about it is kept.",
         reads=RetireItem,
         answer=ItemAccepted,
         statuses=(400, 404, 422, 507),
@@ -193,7 +193,7 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         "/v1/items/restore",
         "admin",
-        "A retired item may be shown again.",
+        "Show a retired item again.",
         reads=RestoreItem,
         answer=ItemAccepted,
         statuses=(400, 404, 422, 507),
@@ -204,7 +204,7 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         "/v1/users/get",
         "read",
-        "What is believed of a user: mean vector, ellipsoid, the items with the best scores, their latest ratings.",
+        "The belief about a user: mean vector, ellipsoid, the items with the best scores, the latest ratings.",
         reads=ViewUser,
         answer=UserView,
         statuses=(400, 404, 422),
@@ -215,8 +215,8 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         "/v1/users/join",
         "feedback",
-        "A visitor turned out to be a user: what they said, and what is sent in their name later, is the user's, as if all had come from "
-        "the one. This cannot be undone.",
+        "A visitor is now known to be a user. The visitor's past and future events belong to the user, as if there had been one id. "
+        "This cannot be undone.",
         reads=JoinUsers,
         answer=UsersJoined,
         statuses=(400, 404, 422, 507),
@@ -227,7 +227,7 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         "/v1/users/forget",
         "admin",
-        "Erase a user and rebuild the model as if they had never come. This takes as long as a replay of the log.",
+        "Erase a user and rebuild the model without them. This takes as long as a replay of the log.",
         reads=ForgetUser,
         answer=Forgotten,
         statuses=(400, 404, 422, 507),
@@ -238,7 +238,7 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         "/v1/users/list",
         "read",
-        "Users who have rated something, in the order in which they came.",
+        "Users with at least one rating, oldest first.",
         reads=ListUsers,
         answer=UserList,
         statuses=(400, 422),
@@ -249,7 +249,7 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         "/v1/users/suppose",
         "read",
-        "What a user would be shown after one more rating. Nothing is learned and nothing is written.",
+        "What a user would be shown after one more rating. Nothing is learned or written.",
         reads=Suppose,
         answer=WhatIf,
         statuses=(400, 404, 422),
@@ -260,7 +260,7 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         "/v1/items/list",
         "read",
-        "Items in the order in which they came: ratings, what is expected of them, and their vectors on the two leading axes.",
+        "Items, oldest first: ratings, predictions, and their vectors on the two leading axes.",
         reads=ListItems,
         answer=ItemList,
         statuses=(400, 422),
@@ -271,7 +271,7 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         "/v1/decisions/get",
         "read",
-        "A decision by its id: what was shown, what else was close, and what came of it.",
+        "A decision by its id: the items shown, the items with the next best scores, and the feedback.",
         reads=ViewDecision,
         answer=DecisionView,
         statuses=(400, 404, 422),
@@ -282,7 +282,7 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         "/v1/events/list",
         "read",
-        "What stands in the log, the newest first.",
+        "Events of the log, newest first.",
         reads=ListEvents,
         answer=EventList,
         statuses=(400, 404, 422),
@@ -293,7 +293,7 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         "/v1/events/past",
         "admin",
-        "The model as it was at an event, rebuilt from the log while the service goes on. One at a time; later than the last is the last.",
+        "The model at an event, rebuilt from the log while the service goes on. One at a time. Beyond the end means the last event.",
         reads=LookBack,
         answer=PastView,
         statuses=(400, 409, 422),
@@ -315,7 +315,7 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         "/v1/snapshot",
         "admin",
-        "Write the model beside the log now, so that the next start is quick. It is also done at the end and from time to time.",
+        "Write a snapshot of the model now, for a quick next start. This is also done at the end and from time to time.",
         reads=TakeSnapshot,
         answer=SnapshotTaken,
         statuses=(400, 422, 507),
@@ -337,7 +337,7 @@ ROUTES: tuple[Route, ...] = (
         "GET",
         "/v1/version",
         "read",
-        "Policy, parameters, the head of the log and the state id: a name for exactly what was learned.",
+        "Policy, parameters, the head of the log and the state id, a digest of what was learned.",
         asks=AskVersion("cheap"),
         answer=Version,
         answered=examples.VERSION,
@@ -346,7 +346,7 @@ ROUTES: tuple[Route, ...] = (
         "GET",
         "/v1/disk",
         "read",
-        "What the folder takes on disk, what is left there, and the newest snapshot.",
+        "The size of the log on disk, free space, and the newest snapshot.",
         asks=AskDisk(),
         answer=Disk,
         answered=examples.DISK,
@@ -355,28 +355,28 @@ ROUTES: tuple[Route, ...] = (
         "GET",
         "/v1/series",
         "read",
-        "How it went so far: reward, calibration and optimism over groups of ratings.",
+        "Reward, calibration and optimism so far, over groups of ratings.",
         asks=AskSeries(),
         answer=Series,
         answered=examples.SERIES,
     ),
-    Route("GET", STREAM, "read", "Version and series as server-sent events, whenever there is something new.", gives=EVENTS),
+    Route("GET", STREAM, "read", "Version and series as server-sent events, when there is something new.", gives=EVENTS),
     Route("GET", METRICS, "read", "For Prometheus. No user and no item is named.", gives=TEXT),
     Route(
         "GET",
         ACCESS,
         None,
-        "Whether a key is needed, and what the one that is shown allows.",
+        "Whether a key is needed, and the scopes of the key in this request.",
         answer=Access,
         statuses=(401, 429),
         answered=examples.ACCESS,
     ),
-    Route("GET", HEALTH, None, "Whether the process lives.", answer=Alive, answered=Alive(True)),
+    Route("GET", HEALTH, None, "Whether the process is alive.", answer=Alive, answered=Alive(True)),
     Route(
         "GET",
         READY,
         None,
-        "Whether questions are answered: not while the log is replayed, and not while the service ends.",
+        "Whether requests are answered: not while the log is replayed, and not while the service ends.",
         answer=Readiness,
         answered=Readiness(True, "ready", 42, 42, 0),
     ),
@@ -385,7 +385,7 @@ ROUTES: tuple[Route, ...] = (
         "GET",
         PAGE,
         None,
-        "The page: watch it learn, see why, try it. Where a key is needed, it asks for one.",
+        "The page: watch it learn, see why, try it. If a key is needed, it asks for one.",
         gives=HTML,
     ),
 )
@@ -397,7 +397,7 @@ BY_REQUEST: dict[type[Request[Any]], Route] = {
     for kind in (route.reads, None if route.asks is None else type(route.asks))
     if kind is not None and route.path not in (BATCH, ITEM_BATCH)
 }
-"""Where a client sends a request."""
+"""The route of each request, for a client."""
 
 
 def example_of(route: Route) -> Any:

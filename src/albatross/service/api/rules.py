@@ -1,4 +1,4 @@
-"""What items can be described by, and what a recommendation may demand of them: a small grammar in JSON."""
+"""Attributes of items, and conditions on them in a recommendation: a small grammar in JSON."""
 
 from typing import Annotated, Any, Literal
 
@@ -7,29 +7,29 @@ from msgspec import Meta, Struct
 from albatross.service.api.values import MOST_SHOWN, Id
 
 MOST_ATTRIBUTES = 64
-"""Attributes of one item, and labels in one list, at most."""
+"""Limit of attributes per item, and of labels in one list."""
 MOST_NAMES = 256
-"""Names of attributes in a folder, at most."""
+"""Limit of attribute names in a folder."""
 MOST_CONDITIONS = 100
-"""Conditions in one `where`, at most."""
+"""Limit of conditions in one `where`."""
 DEEPEST = 16
 """How deep conditions may be nested."""
 MOST_QUOTAS = 8
-"""Quotas in one request, at most."""
+"""Limit of quotas in one request."""
 
 Labels = Annotated[list[Id], Meta(max_length=MOST_ATTRIBUTES)]
 Attributes = Annotated[dict[Id, Id | Labels | float], Meta(max_length=MOST_ATTRIBUTES)]
 """By name: a label, a list of labels, or a number."""
 By = Literal["policy", "popular", "new"]
-"""What to rank by: the policy; the sum of an item's ratings above the bottom of the scale; the order in which items came."""
+"""Rank by the policy; by the sum of an item's ratings above the bottom of the scale; by age, newest items first."""
 
 
 class Where(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, rename={"is_": "is", "from_": "from"}):
     """A condition on items, in one of five forms; the other fields are left out.
 
-    {"attribute": "category", "is": "tea"} or "is": ["tea", "mate"]: one of these is a label of the item.
-    {"attribute": "price", "from": 1, "to": 5}: the number is in this range, ends included; one of both may be left out.
-    {"all": […]}, {"any": […]}, {"none": […]}: all, one at least, none of these conditions hold.
+    {"attribute": "category", "is": "tea"} or "is": ["tea", "mate"]: the item has one of these labels.
+    {"attribute": "price", "from": 1, "to": 5}: the number is in this range, ends included; either end may be left out.
+    {"all": […]}, {"any": […]}, {"none": […]}: all, at least one, or none of these conditions hold.
     """
 
     all: list["Where"] | None = None
@@ -49,9 +49,9 @@ class Quota(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Fresh(Struct, frozen=True, forbid_unknown_fields=True):
-    """Of the places of a slate, this share at least goes to items that were shown fewer than `below` times, drawn at random.
+    """At least this share of the places of a slate goes to items that were shown fewer than `below` times, drawn at random.
 
-    Of ten places with the share 0.1, one; of four places, one in four of ten slates.
+    With share 0.1, one of ten places; with four places, one place in four of ten slates.
     """
 
     share: Annotated[float, Meta(gt=0, le=1)]
@@ -62,7 +62,7 @@ Quotas = Annotated[list[Quota], Meta(max_length=MOST_QUOTAS)]
 
 
 def schema_of_where(reference: str) -> dict[str, Any]:
-    """What the type cannot say in OpenAPI: there are five forms, and no mixture of them."""
+    """What the type cannot say in OpenAPI: the five forms cannot be mixed."""
     name = {"type": "string", "minLength": 1, "maxLength": 256, "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]*$"}
     names = {"type": "array", "items": name, "maxItems": MOST_ATTRIBUTES, "minItems": 1}
     number = {"type": "number"}

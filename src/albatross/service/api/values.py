@@ -1,4 +1,4 @@
-"""What ids and ratings may be, and how much one request may ask for. The types say the same in OpenAPI."""
+"""Accepted ids and ratings, and limits of one request. The types put the same limits into OpenAPI."""
 
 import re
 from typing import Annotated, Literal
@@ -8,25 +8,25 @@ from msgspec import Meta
 from albatross.service.api.errors import BadValue
 
 LONGEST_ID = 256
-"""Characters of an outside id, at most."""
+"""Limit of an outside id in characters."""
 MOST_SHOWN = 100
-"""Items in one slate, at most: each place is decided by itself."""
+"""Limit of items in one slate: each place is a decision of its own."""
 MOST_VIEWED = 1_000
-"""Best items told of a user, at most."""
+"""Limit of best items returned for a user."""
 MOST_LISTED = 1_000
-"""Users, items or events told in one list, or in a user's history, at most."""
+"""Limit of users, items or events in one list or in a user's history."""
 MOST_SEARCHED = 20_000
-"""Names that one search looks at, at most; the answer says where to go on."""
+"""Limit of names that one search looks at; the answer says where to go on."""
 MOST_CANDIDATES = 10_000
-"""Candidates, or excluded items, in one request, at most."""
+"""Limit of candidates, or of excluded items, in one request."""
 MOST_NEW_ITEMS = 1_000
-"""Items that one recommendation may bring into being, at most."""
+"""Limit of new items in one recommendation."""
 MOST_REWARDS = 100
-"""Names of events, at most."""
+"""Limit of named events."""
 MOST_VISITORS = 10_000
-"""Visitors that can be joined with one user."""
+"""Limit of visitors joined with one user."""
 MOST_EVENTS = 10_000
-"""Ratings in one batch, at most."""
+"""Limit of ratings in one batch."""
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
@@ -34,25 +34,25 @@ PATTERN = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$"
 
 Id = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID, pattern=PATTERN)]
 HotId = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID, extra_json_schema={"pattern": PATTERN})]
-"""The same in requests that come most often: its characters are looked at by `check_id` alone, which takes a tenth of the time."""
+"""The same for the most frequent requests: only `check_id` checks its characters, in a tenth of the time."""
 Ids = Annotated[list[Id], Meta(max_length=MOST_CANDIDATES)]
 Candidates = Annotated[list[Id], Meta(min_length=1, max_length=MOST_CANDIDATES)]
 Rewarded = Annotated[dict[Id, float], Meta(min_length=1, max_length=MOST_REWARDS)]
-"""Names of events, and what they are worth."""
+"""Named events and their rewards."""
 Listed = Annotated[int, Meta(ge=1, le=MOST_LISTED)]
 Position = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 Seen = Literal["rated", "pending", "none"]
-"""Which items not to show again: those the user rated; those and what they were shown and have not answered; none."""
+"""Which items not to show again: rated by the user; rated or shown and not answered; none."""
 
 
 def check_id(name: str, value: str) -> None:
-    """Refuse what cannot name anything: empty, over-long, with control characters, or not text that UTF-8 can hold."""
+    """Refuse an invalid id: empty, too long, with control characters, or not encodable in UTF-8."""
     if not isinstance(value, str):
         raise BadValue(f"{name} is {value!r}; accepted: text")
     if not 1 <= len(value) <= LONGEST_ID:
         raise BadValue(f"{name} has {len(value)} characters; accepted: 1 to {LONGEST_ID}")
     if value.isascii() and value.isprintable():
-        return  # as nearly all are
+        return  # nearly always
     if CONTROL.search(value):
         raise BadValue(f"{name} is {value!r}; accepted: text without control characters")
     if not value.isascii():
@@ -64,7 +64,7 @@ def check_id(name: str, value: str) -> None:
 
 def check_rating(rating: float, scale: tuple[float, float]) -> None:
     low, high = scale
-    if isinstance(rating, bool) or not isinstance(rating, int | float) or not low <= rating <= high:  # which no NaN is
+    if isinstance(rating, bool) or not isinstance(rating, int | float) or not low <= rating <= high:  # NaN fails this too
         raise BadValue(f"rating is {rating!r}; accepted: a number from {low:g} to {high:g}")
 
 

@@ -1,4 +1,4 @@
-"""The verbs of `Recommender` and `Client`: the same words, embedded and over HTTP."""
+"""The methods of `Recommender` and `Client`: the same, embedded and over HTTP."""
 
 import secrets
 from abc import ABC, abstractmethod
@@ -49,15 +49,15 @@ A = TypeVar("A", bound=Answer)
 
 
 class Verbs(ABC):
-    """Everything a service can be asked, as methods. Whoever derives from this says how a request gets its answer."""
+    """All requests to a service, as methods. A subclass defines how a request gets its answer."""
 
     @abstractmethod
     def ask(self, request: Request[A]) -> A:
-        """The answer, or an exception that says why there is none."""
+        """The answer. Raises an exception that says why there is none."""
 
     @abstractmethod
     def close(self) -> None:
-        """Give back what is held."""
+        """Free all resources."""
 
     def recommend(
         self,
@@ -74,10 +74,10 @@ class Verbs(ABC):
         fresh: Fresh | None = None,
         by: By = "policy",
     ) -> Decision:
-        """What to show this user: one item, or n of them, best first. With None, a visitor whom nobody knows: `Decision.user` is their id.
+        """Items to show a user: one, or n of them, best first. With None, an unknown visitor: `Decision.user` is a new id for them.
 
-        where: a condition on items, as {"attribute": "category", "is": "tea"}. quotas: how many items of a slate may share a label, by
-        attribute. fresh: a share of the places for items that were seldom shown. by: policy, or, as a fallback, popular or new.
+        where: a condition on items, for example {"attribute": "category", "is": "tea"}. quotas: by attribute, how many items of a slate
+        may share a label. fresh: a share of the places for items that were rarely shown. by: policy or, as a fallback, popular or new.
         """
         request = Recommend(
             user=None if user is None else _text("user", user),
@@ -97,27 +97,27 @@ class Verbs(ABC):
     def rate(
         self, decision: Decision | str, rating: float, item: str | None = None, *, user: str | None = None, event_id: str | None = None
     ) -> Accepted:
-        """The rating of a decision, or of its id; of several items, say which. Send it as often as you like with the same event_id."""
+        """Rate a decision, given as such or by its id; with several items, say which. It may be repeated with the same event_id."""
         name = decision.decision_id if isinstance(decision, Decision) else _text("decision", decision)
         return self.ask(Feedback(_fresh(event_id), rating, name, user, item))
 
     def rate_item(self, user: str, item: str, rating: float, *, event_id: str | None = None) -> Accepted:
-        """A rating without a decision: the user chose the item by themselves."""
+        """A rating without a decision: the user found the item without a recommendation."""
         return self.ask(Feedback(_fresh(event_id), rating, None, _text("user", user), _text("item", item)))
 
     def report(
         self, decision: Decision | str, event: str, item: str | None = None, *, user: str | None = None, event_id: str | None = None
     ) -> Accepted:
-        """What was done with an item of a decision, as click. A later event replaces the earlier one: click, then purchase."""
+        """A named event for an item of a decision, for example click. A later event replaces the earlier one: click, then purchase."""
         name = decision.decision_id if isinstance(decision, Decision) else _text("decision", decision)
         return self.ask(Feedback(_fresh(event_id), None, name, user, item, _text("event", event)))
 
     def report_item(self, user: str, item: str, event: str, *, event_id: str | None = None) -> Accepted:
-        """What was done with an item that no decision showed: counted by itself, as a rating of what the event is worth."""
+        """A named event for an item that no decision showed. It counts as a rating with the reward of the event."""
         return self.ask(Feedback(_fresh(event_id), None, None, _text("user", user), _text("item", item), _text("event", event)))
 
     def set_rewards(self, events: Mapping[str, float]) -> RewardsAccepted:
-        """From now on, these are the names of events, and what they are worth."""
+        """Set the named events and their rewards from now on."""
         return self.ask(SetRewards(dict(events)))
 
     def upsert_item(
@@ -129,51 +129,51 @@ class Verbs(ABC):
         available_until: float | UnsetType | None = UNSET,
         in_stock: bool | UnsetType = UNSET,
     ) -> ItemAccepted:
-        """There is such an item, and it may be shown, with these attributes, in this time (seconds since 1970), in stock or not.
+        """Add or change an item: attributes, time of availability (seconds since 1970), stock. It may be shown.
 
-        What is not said stays as it was; attributes take the place of all that there were.
+        Fields that are not given keep their values. Attributes replace all earlier ones.
         """
         given = UNSET if attributes is None else dict(attributes)
         return self.ask(UpsertItem(_text("item", item), given, available_from, available_until, in_stock))
 
     def similar_items(self, item: str, n: int = 10) -> SimilarList:
-        """The n items whose vectors point most in the direction of this one's."""
+        """The n items whose vectors have the most similar direction."""
         return self.ask(SimilarItems(_text("item", item), n))
 
     def retire_item(self, item: str) -> ItemAccepted:
-        """Never show it again; what was learned of it stays."""
+        """Stop showing an item. What was learned about it is kept."""
         return self.ask(RetireItem(_text("item", item)))
 
     def restore_item(self, item: str) -> ItemAccepted:
-        """It may be shown again."""
+        """Show a retired item again."""
         return self.ask(RestoreItem(_text("item", item)))
 
     def user(self, user: str, n: int = 10) -> UserView:
-        """What is believed of a user, and the n items with the best scores."""
+        """The belief about a user, and the n items with the best scores."""
         return self.ask(ViewUser(_text("user", user), n))
 
     def join(self, visitor: str, user: str) -> UsersJoined:
-        """A visitor turned out to be this user: all they said, and will say, is the user's. Send it as often as you like."""
+        """A visitor is now known to be this user: the visitor's past and future events belong to the user. It may be repeated."""
         return self.ask(JoinUsers(_text("visitor", visitor), _text("user", user)))
 
     def forget_user(self, user: str) -> Forgotten:
-        """Erase a user from the log, and rebuild the model as if they had never come."""
+        """Erase a user from the log, and rebuild the model without them."""
         return self.ask(ForgetUser(_text("user", user)))
 
     def version(self) -> Version:
-        """The state id, the head of the log, and what the folder began with."""
+        """The state id, the head of the log, and the settings of the folder."""
         return self.ask(AskVersion())
 
     def series(self) -> Series:
-        """How it went so far: mean rating, calibration and optimism."""
+        """Mean rating, calibration and optimism so far."""
         return self.ask(AskSeries())
 
     def snapshot(self) -> SnapshotTaken:
-        """Write the model beside the log now."""
+        """Write a snapshot of the model now."""
         return self.ask(TakeSnapshot())
 
     def backup(self) -> BackupTaken:
-        """Copy the whole folder to a new one below its `backups`, while it serves."""
+        """Copy the whole folder, while it is served, to a new one below its `backups`."""
         return self.ask(TakeBackup())
 
     def __enter__(self) -> Self:

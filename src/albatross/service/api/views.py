@@ -1,4 +1,4 @@
-"""What the service answers to those who look: users, items, events, one decision, the past, and what would be."""
+"""Answers for inspection: users, items, events, one decision, the past, and what-if."""
 
 from typing import Literal
 
@@ -12,24 +12,24 @@ Kind = Literal[
 
 
 class Access(Answer, frozen=True):
-    """What whoever asks may do here."""
+    """What the caller may do."""
 
     key_needed: bool
     scopes: list[str]
-    """Of the key that was shown; all of them where none is needed; none where it is missing."""
+    """Of the given key; all scopes if no key is needed; empty if the key is missing."""
     key: str | None = None
     """The name of the key, never the key."""
     expires: str | None = None
 
 
 class Disk(Answer, frozen=True):
-    """What the folder takes, and what is left."""
+    """Space taken by the log, and free space."""
 
     log_bytes: int | None
-    """Of the log, its journal included; none where it is no file."""
+    """Size of the log with its journal; null if it is not a file."""
     free_bytes: int | None
     snapshot_seq: int
-    """The event of the newest snapshot; 0: there is none."""
+    """The event of the newest snapshot; 0 if there is none."""
     state_id: str | None
     """Of that snapshot."""
     seq: int
@@ -44,9 +44,9 @@ class ListedUser(Answer, frozen=True):
 class UserList(Answer, frozen=True):
     users: list[ListedUser]
     next: int | None
-    """Where to go on; none at the end."""
+    """Where to go on; null at the end."""
     total: int
-    """How many users there are, found or not."""
+    """Number of all users, not only of those found."""
     model_seq: int
 
 
@@ -54,21 +54,21 @@ class ListedItem(Answer, frozen=True):
     item: str
     ratings: int
     rating: float | None
-    """The mean of its ratings; none before the first."""
+    """The mean of its ratings; null before the first."""
     shown: int
-    """How often a decision showed it."""
+    """How often decisions have shown it."""
     retired: bool
     mean: float
-    """What the policy expects of it for this user, or for a stranger."""
+    """The predicted rating for this user, or for a user without ratings."""
     bonus: float | None
-    """What exploring adds to that: how unsure the policy is. None where it is boundless."""
+    """The exploration bonus, which grows with the uncertainty. Null if it is infinite."""
     x: float | None
-    """The item's vector on the two leading axes of all of them; none where the policy has no vectors."""
+    """The item's vector on the two leading principal axes of all items; null if the policy has no vectors."""
     y: float | None
     attributes: dict[str, str | list[str] | float] = field(default_factory=dict)
     available_from: float | None = None
     available_until: float | None = None
-    """Seconds since 1970; none: always."""
+    """Seconds since 1970; null: no limit."""
     in_stock: bool = True
 
 
@@ -81,23 +81,23 @@ class SimilarItem(Answer, frozen=True):
 
 class SimilarList(Answer, frozen=True):
     items: list[SimilarItem]
-    """The most similar first. Items without a vector, as those nobody has rated, are left out."""
+    """The most similar first. Items without a vector, for example unrated ones, are left out."""
     model_seq: int
 
 
 class ItemList(Answer, frozen=True):
     items: list[ListedItem]
     next: int | None
-    """Where to go on; none at the end."""
+    """Where to go on; null at the end."""
     total: int
-    """How many items there are, found or not."""
+    """Number of all items, not only of those found."""
     explained: list[float] | None
-    """The share of the variance of all vectors that each of the two axes has; none without vectors."""
+    """The share of the variance of all vectors that each of the two axes explains; null without vectors."""
     model_seq: int
 
 
 class LoggedEvent(Answer, frozen=True, omit_defaults=True):
-    """One row of the log, as far as it says something of anybody."""
+    """One row of the log, with the fields that its kind has."""
 
     seq: int
     kind: Kind
@@ -108,54 +108,54 @@ class LoggedEvent(Answer, frozen=True, omit_defaults=True):
     rating: float | None = None
     decision_id: str | None = None
     items: list[str] | None = None
-    """What a decision showed."""
+    """The items that a decision showed."""
     mean: float | None = None
     score: float | None = None
-    """Of a rating of a decision: what that had said of the item."""
+    """For a rating of a decision: the decision's values for the item."""
     erased: int | None = None
-    """How many events a forgetting erased."""
+    """How many events were erased."""
     event: str | None = None
-    """Of an event with a name: which."""
+    """The name of a named event."""
     replaces: int | None = None
-    """Which rating it takes the place of."""
+    """The rating that it replaces."""
     item_version: int | None = None
-    """Of an exchange between shards: what is known of items from here on."""
+    """For an exchange between shards: the version that the model has from here on."""
     shard: int | None = None
-    """Where there are several: whose log it stands in."""
+    """With several shards: the shard whose log contains it."""
     visitor: str | None = None
-    """Who turned out to be the user."""
+    """The visitor who is now known to be the user."""
 
 
 class EventList(Answer, frozen=True):
     events: list[LoggedEvent]
-    """The newest first; of several shards, by time."""
+    """Newest first; with several shards, by time."""
     seq: int
-    """The head of the log; of several shards, the sum of theirs."""
+    """The head of the log; with several shards, the sum of their heads."""
 
 
 class Reason(Answer, frozen=True):
-    """A rating of the user's own, and what it adds to the mean."""
+    """A rating by the user, and its contribution to the mean."""
 
     item: str
     rating: float | None
-    """The mean, where there are several; none where it is not among the latest 200 of the user."""
+    """The mean if there are several; null if it is not among the user's latest 200."""
     part: float
 
 
 class Because(Answer, frozen=True):
-    """Why the mean of an item is what it is now: base + the parts of all ratings of the user = mean."""
+    """How the current mean of an item is composed: base + contributions of all ratings of the user = mean."""
 
     mean: float
     base: float
-    """What is expected without this user's ratings."""
+    """The prediction without this user's ratings."""
     ratings: list[Reason]
-    """Those that count most, for or against, the largest first."""
+    """The ratings with the largest contributions, positive or negative, largest first."""
     others: float
-    """The parts of all others together."""
+    """The sum of all other contributions."""
 
 
 class DecidedItem(Answer, frozen=True):
-    """One item of a decision, and what came of it."""
+    """One item of a decision, and its feedback."""
 
     item: str
     rank: int
@@ -164,16 +164,16 @@ class DecidedItem(Answer, frozen=True):
     bonus: float
     propensity: float | None
     explored: bool
-    """Whether chance, not the score, put it here."""
+    """Whether it was drawn at random and not chosen by its score."""
     rating: float | None
-    """None while it waits."""
+    """Null while it is pending."""
     rated_seq: int | None
     item_ratings: int
-    """How many ratings the item has now, by anybody."""
+    """Number of ratings of the item now, by all users."""
     because: Because | None
-    """By the present model. None where the policy's mean is not linear in ratings, for a stranger, and beyond the tenth item."""
+    """By the current model. Null if the policy's mean is not linear in ratings, for a user without ratings, and after the tenth item."""
     event: str | None = None
-    """What was done last, where it was an event with a name."""
+    """The last event, if it was a named one."""
 
 
 class DecisionView(Answer, frozen=True):
@@ -185,13 +185,13 @@ class DecisionView(Answer, frozen=True):
     model_seq: int
     user_ratings: int
     candidates: int | None
-    """How many there were; none: the whole catalogue."""
+    """The number of candidates; null: the whole catalogue."""
     exclude_seen: str
     items: list[DecidedItem]
     close: list[ShownItem]
-    """The items with the next best scores. Their propensity is none."""
+    """The items with the next best scores. Their propensity is null."""
     close_seq: int
-    """By the model of which event: that of the decision where it was asked to explain itself, else the present one."""
+    """The last event of the model for `close`: that of the decision if it was explained, otherwise the current one."""
     explanation: Explanation | None
 
 
@@ -200,7 +200,7 @@ class PastView(Answer, frozen=True):
 
     seq: int
     at: float | None
-    """When the event came; none where it was erased."""
+    """The time of the event; null if it was erased."""
     users: int
     items: int
     ratings: int
@@ -208,11 +208,11 @@ class PastView(Answer, frozen=True):
     state_id: str
     series: Series
     user: UserView | None
-    """None where nobody was asked for, or they had not rated anything."""
+    """Null if no user was requested, or the user had no ratings."""
 
 
 class VerifyReport(Answer, frozen=True):
-    """The model rebuilt from the log alone, and whether that is what is served."""
+    """The model rebuilt from the log alone, compared with the serving one."""
 
     passed: bool
     seq: int
@@ -221,17 +221,17 @@ class VerifyReport(Answer, frozen=True):
     ratings: int
     decisions: int
     confirmed: list[int]
-    """Events at which a snapshot has exactly the state the log gives."""
+    """Events at which a snapshot has exactly the state that the log gives."""
     contradicted: list[int]
     skipped: int
     """Snapshots that cannot be compared."""
     seconds: float
     detail: str | None = None
-    """What is wrong, where something is."""
+    """What is wrong, if something is."""
 
 
 class WhatIf(Answer, frozen=True):
-    """The best items before and after a rating that nobody gave."""
+    """The best items before and after a supposed rating."""
 
     user: str
     item: str
@@ -240,4 +240,4 @@ class WhatIf(Answer, frozen=True):
     after: list[ShownItem]
     model_seq: int
     state_id: str | None
-    """The same before and after: nothing was learned. None where the model is too large to name in passing."""
+    """The same before and after, because nothing was learned. Null if the model is too large to compute it here."""

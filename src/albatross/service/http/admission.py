@@ -1,4 +1,4 @@
-"""Who may come in: the right name of the service, a key with the right scope, and a place while there is one."""
+"""Admission of a request: Host and Origin, a key with the right scope, and a free place."""
 
 import asyncio
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from albatross.service.http.names import Names
 from albatross.service.http.wire.exchange import Exchange
 
 MOST_GUESSES = 8
-"""Keys with a slow hash that may wait to be verified, at most."""
+"""At most so many keys with a slow hash may wait for verification."""
 
 NOT_A_KEY = "the key is not one of this service, or it has expired"
 NO_KEY = "there is no key; accepted: the header Authorization: Bearer KEY"
@@ -21,14 +21,14 @@ PREFLIGHT = (
     b"access-control-allow-headers: authorization, content-type\r\n"
     b"access-control-max-age: 600\r\n"
 )
-"""What a browser asks before it lets a page of another origin send JSON."""
+"""The answer to a browser's preflight request, before a page of another origin may send JSON."""
 
 
 class Admission:
     """Belongs to one event loop."""
 
     def __init__(self, engine: Asked, keys: Keys, places: int, hosts: Iterable[str], origins: Iterable[str], key_needed: bool) -> None:
-        """`key_needed`: also where there is no key yet, as beyond this machine nobody is let in without."""
+        """`key_needed`: require a key even if none was created yet. True when the service listens beyond this machine."""
         self.engine, self.keys, self.places, self.key_needed = engine, keys, places, key_needed
         self.in_flight = 0
         self.names = Names(hosts, origins)
@@ -38,14 +38,14 @@ class Admission:
         self._guesses = 0
 
     def check_load(self) -> None:
-        """Refuse while more is asked than can be answered: before a body is read, as reading it would only make it worse."""
+        """Refuse while the service is overloaded. This runs before a body is read, because reading it adds load."""
         if self.engine.congested or self.in_flight > self.engine.capacity:
-            raise Overloaded(f"more is asked than can be answered; try again in {Overloaded.retry_after} s")
+            raise Overloaded(f"the service is overloaded; try again in {Overloaded.retry_after} s")
         if self.in_flight >= self.places:
             raise Overloaded(f"{self.places} requests are being answered already; try again in {Overloaded.retry_after} s")
 
     def check_key(self, exchange: Exchange, scope: Scope) -> None:
-        """Refuse who has no key for this. Raises `Unverified` where that takes long to tell: then `verify_key` does."""
+        """Refuse a request without a key for `scope`. Raises `Unverified` if the key has a slow hash: then call `verify_key`."""
         if not self.key_is_needed():
             return
         key = self.keys.find(_bearer(exchange))
@@ -53,7 +53,7 @@ class Admission:
         exchange.key = key
 
     def check_again(self, exchange: Exchange, scope: Scope) -> None:
-        """Refuse who was let in and would not be now: the key has ended meanwhile, or none was needed before."""
+        """Check an admitted request again: its key may have ended since, or keys may be needed now."""
         if not self.key_is_needed():
             return
         if exchange.key is None:
@@ -61,13 +61,13 @@ class Admission:
         _check_scope(self.keys.current(exchange.key), scope)
 
     async def verify_key(self, exchange: Exchange, scope: Scope) -> None:
-        """The same, with a slow hash. These wait for one another, and nobody else for them."""
+        """Like `check_key`, with a slow hash. These verifications run one at a time, in a thread; other requests do not wait."""
         key = await self._verified(exchange)
         _check_scope(key, scope)
         exchange.key = key
 
     async def identify(self, exchange: Exchange) -> Key | None:
-        """The key that was shown, whatever it allows; none where none was. Refuses what is no key, or no longer one."""
+        """The key of the request, whatever its scopes; None if there is no Authorization header. Refuses an unknown or expired key."""
         if b"authorization" not in exchange.headers:
             return None
         try:
@@ -89,7 +89,7 @@ class Admission:
             self._guesses -= 1
 
     def enter(self, exchange: Exchange) -> None:
-        """Take a place among those that are worked on. No key may have more than half of them."""
+        """Take a place among the requests in flight. One key may hold at most half of the places."""
         if self.in_flight >= self.places:
             raise Overloaded(f"{self.places} requests are being answered already; try again in {Overloaded.retry_after} s")
         if exchange.key is not None:
@@ -113,7 +113,7 @@ class Admission:
                 del self._by_key[exchange.key.name]
 
     def key_is_needed(self) -> bool:
-        """Whether a key is needed. The file is looked at once for all requests of one turn of the loop."""
+        """Whether a key is needed. The file is checked once per turn of the event loop, for all its requests."""
         if not self._looked:
             needed = self.keys.needed
             self._looked = True

@@ -1,4 +1,4 @@
-"""The service over HTTP: one application, made from the table of routes."""
+"""The HTTP application, built from the table of routes."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -47,7 +47,7 @@ encode = msgspec.json.Encoder().encode
 
 
 class Served:
-    """A route, with all that is needed to serve it."""
+    """A route with everything needed to serve it."""
 
     __slots__ = ("allow", "asks", "handler", "meter", "method", "methods", "reads", "scope")
 
@@ -61,10 +61,10 @@ class Served:
 
 
 class Application:
-    """What is done with a request. Belongs to one event loop."""
+    """Handles requests. Belongs to one event loop."""
 
     def __init__(self, bridge: Bridge, admission: Admission, crowd: Crowd, scale: tuple[float, float], prefix: str = "") -> None:
-        """`prefix`: of the paths, as callers know them; it is taken off before they are looked at."""
+        """`prefix`: what callers see before each path; it is removed before the path is looked up."""
         self.bridge, self.admission, self.crowd = bridge, admission, crowd
         self.engine = bridge.engine
         self.metrics = Metrics(route.path for route in ROUTES)
@@ -92,22 +92,22 @@ class Application:
         page = self._routes[PAGE.encode()]
         self._routes |= dict.fromkeys(self._files, page)
 
-    # What a connection tells.
+    # Called by a connection.
 
     def open(self, exchange: Exchange) -> None:
-        """The head is there: look whether the request may come in. May answer already."""
+        """The head has arrived: admit or refuse the request. May answer at once."""
         try:
             self._admit(exchange)
         except Exception as error:
             self.refuse(exchange, error)
 
     def act(self, exchange: Exchange) -> None:
-        """All of an admitted request is there: answer it, now or later."""
+        """An admitted request has arrived completely: answer it, now or later."""
         served = exchange.served
         assert served is not None
         try:
             if served.scope is not None:
-                self.admission.check_again(exchange, served.scope)  # a body may have taken its time
+                self.admission.check_again(exchange, served.scope)  # receiving the body may have taken long
                 self.admission.enter(exchange)
             served.handler(exchange, served)
         except Exception as error:
@@ -118,11 +118,11 @@ class Application:
         self.admission.leave(exchange)
 
     def refuse(self, exchange: Exchange, error: BaseException, extra: bytes = b"") -> None:
-        """Say why there is no answer."""
+        """Answer with an error."""
         if exchange.answered:
             return
         if b"expect" in exchange.headers and not exchange.complete:
-            exchange.keep_alive = False  # nobody knows whether the body will be sent
+            exchange.keep_alive = False  # the client may or may not send the body
         content = of_error(error)
         exchange.answer(content.status, MEDIA_TYPE, encode(content), headers_of(error) + extra)
 
@@ -149,7 +149,7 @@ class Application:
                 return
             self.admission.check_load()
         length = exchange.headers.get(b"content-length", b"").lstrip(b"0")
-        if len(length) > 6 and int(length) > MAX_BODY:  # the parser lets digits pass only
+        if len(length) > 6 and int(length) > MAX_BODY:  # the parser accepts digits only
             self.refuse(exchange, BODY_TOO_LARGE)
             return
         exchange.admitted = True
@@ -177,7 +177,7 @@ class Application:
     def _answer_batch(self, exchange: Exchange, served: Served) -> None:
         async def answer() -> None:
             async with self.turns.take(None if exchange.key is None else exchange.key.name):
-                if not exchange.answered:  # or the client has not waited
+                if not exchange.answered:  # the client may have left while waiting
                     reads = UpsertItem if served.reads is UpsertItem else Feedback
                     exchange.answer(200, NDJSON.encode(), await answer_lines(exchange.take_body(), self.bridge.ask, reads))
 
@@ -233,7 +233,7 @@ class Application:
         exchange.answer(200, found.kind, found.content, found.headers)
 
     def _run(self, exchange: Exchange, answering: Coroutine[Any, Any, None]) -> None:
-        """Answer in a task of its own, where an answer takes more than one question."""
+        """Answer in a task, for answers that need more than one request to the engine."""
 
         async def run() -> None:
             try:
@@ -247,7 +247,7 @@ class Application:
 
 
 def path_of(url: bytes) -> bytes:
-    """The path alone: no route looks at a query, and a proxy may send all of an address.
+    """The path alone. No route reads a query, and a proxy may send an absolute URL.
 
     >>> path_of(b"/healthz?now"), path_of(b"http://localhost/healthz")
     (b'/healthz', b'/healthz')

@@ -1,4 +1,4 @@
-"""Many ratings, or items, in one request: one JSON document a line in, one status line each out."""
+"""Many ratings or items in one request: one JSON document per line in, one status line for each out."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -14,38 +14,38 @@ from albatross.service.http.problems import LONGEST_DETAIL, of_error
 from albatross.service.http.strict_json import read_as, shorten
 
 SLICE = 100
-"""Lines that are read and committed together: so many take a millisecond or two, in which nobody else is heard."""
+"""Lines that are read and committed together. They block the event loop for one or two milliseconds."""
 SLICE_BYTES = 2**16
-"""Bytes of these lines, but for one that is longer."""
+"""Limit of a slice in bytes. A single longer line is a slice of its own."""
 
 Line = Feedback | UpsertItem
 Done = Accepted | ItemAccepted | Refusal
 Ask = Callable[[Any], Awaitable[Any]]
 TOGETHER: dict[type[Line], Callable[[Any], Request[Any]]] = {Feedback: FeedbackBatch, UpsertItem: UpsertItems}
-"""How lines of a kind are asked of the engine, all at once."""
+"""The request that sends all lines of a kind to the engine at once."""
 
 
 async def answer_lines(body: bytes, ask: Ask, reads: type[Line] = Feedback) -> bytes:
     """A status line for each line of a body, in order.
 
-    Where a whole slice is refused, its lines say so; what stood before it has its answers already.
+    If the engine refuses a whole slice, each of its lines says so. The slices before it keep their answers.
     """
     answer = bytearray()
     for start, lines in _slices(split_lines(body)):
         answer += _written(start, await _results([read_line(line, reads) for line in lines], ask, TOGETHER[reads]))
-        await asyncio.sleep(0)  # where all lines are refused, nobody was asked, and others would wait for the whole batch
+        await asyncio.sleep(0)  # if all lines are refused there was no await, and other requests would wait for the whole batch
     return bytes(answer)
 
 
 def split_lines(body: bytes) -> list[bytes]:
-    r"""The lines of a body, but for an empty last one.
+    r"""The lines of a body, without an empty last line.
 
     >>> split_lines(b"1\n2\n")
     [b'1', b'2']
     """
     if not body.strip():
         raise NotJson("the body is empty")
-    if body.count(b"\n") > MOST_EVENTS:  # counted before they are split, as a million lines take a hundred megabytes
+    if body.count(b"\n") > MOST_EVENTS:  # count before splitting: a million lines take a hundred megabytes
         raise TooLarge(f"the body has more than {MOST_EVENTS} lines; accepted: up to that")
     lines = body.split(b"\n")
     if not lines[-1].strip():
@@ -56,7 +56,7 @@ def split_lines(body: bytes) -> list[bytes]:
 
 
 def read_line(line: bytes, reads: type[Line] = Feedback) -> Line | Refusal:
-    """A line as a rating or an item, or why it is none. Whatever is wrong with it, the other lines have nothing to do with it."""
+    """A line as a rating or an item, or as a refusal. A bad line does not affect the others."""
     try:
         return read_as(line, reads)
     except Exception as error:

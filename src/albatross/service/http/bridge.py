@@ -1,7 +1,7 @@
 """From the event loop to the engine's thread and back.
 
-Crossing from one thread to the other is what costs most. So all that arrives in one turn of the loop goes over in one go, and all that
-the engine has answered together comes back in one.
+Crossing between the threads is the largest cost. So all requests of one turn of the loop cross together, and all answers of one
+group of the engine come back together.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ A = TypeVar("A", bound=Answer)
 
 
 class Asked(Protocol):
-    """What this room needs of an engine."""
+    """What this package needs of an engine."""
 
     @property
     def readiness(self) -> Readiness: ...
@@ -34,7 +34,7 @@ class Asked(Protocol):
 
 
 class Question(Ticket):
-    """A request with what to do, in the event loop, once it is settled."""
+    """A request with its callback, which runs in the event loop once the request is settled."""
 
     __slots__ = ("exchange", "settle")
 
@@ -51,13 +51,13 @@ class Bridge:
         self._tell = self._told
 
     def send(self, request: Request[Any], exchange: Exchange, settle: Callable[[Question], None]) -> None:
-        """Ask; `settle` gets the question with its answer or its error, later, in the event loop."""
+        """Send a request. Later, in the event loop, `settle` gets the question with its answer or its error."""
         question = Question(request, self._tell)
         question.exchange, question.settle = exchange, settle
         self._collect(question)
 
     async def ask(self, request: Request[A]) -> A:
-        """The engine's answer, or raise why there is none."""
+        """The engine's answer. Raises the error if there is none."""
         future: asyncio.Future[A] = self._loop.create_future()
 
         def settle(question: Question) -> None:
@@ -82,18 +82,18 @@ class Bridge:
         questions, self._collected = self._collected, []
         try:
             self._settle(self.engine.put(questions))
-        except Exception as error:  # whoever asked must hear of it, whatever it is
+        except Exception as error:  # every waiting request must get the error
             for question in questions:
                 question.error = error
             self._settle(questions)
 
     def _told(self, tickets: Sequence[Ticket]) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed, so there is no listener
             self._loop.call_soon_threadsafe(self._settle, tickets)
 
     def _settle(self, tickets: Sequence[Ticket]) -> None:
         for ticket in tickets:
             try:
                 ticket.settle(ticket)  # type: ignore[attr-defined]
-            except Exception as error:  # the others wait for their answers
+            except Exception as error:  # one failure must not stop the other answers
                 unforeseen(error)

@@ -1,4 +1,4 @@
-"""The types of the JavaScript client: what the table of routes reads and answers, in TypeScript."""
+"""TypeScript declarations for the JavaScript client: the requests and answers of the table of routes."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ _PLAIN = {"string": "string", "integer": "number", "number": "number", "boolean"
 
 
 def declarations() -> str:
-    """An interface for every request and answer, the routes that have them, and a class for every error."""
+    """An interface for every request and answer, the table of routes, and a class for every error."""
     routes = [(route, route.answer) for route in ROUTES if route.takes == route.gives == JSON and route.answer is not None]
     kinds = list(dict.fromkeys(kind for route, answer in routes for kind in (route.reads, answer) if kind is not None))
     _, components = msgspec.json.schema_components(kinds, ref_template=TEMPLATE)
@@ -24,7 +24,7 @@ def declarations() -> str:
         f"answer: {answer.__name__} }};"
         for route, answer in routes
     ]
-    parts.append("\n".join(["/** Paths, with what is sent there and what comes back. */", "export interface Routes {", *lines, "}"]))
+    parts.append("\n".join(["/** Paths, each with its request and its answer. */", "export interface Routes {", *lines, "}"]))
     return "\n\n".join(parts) + "\n"
 
 

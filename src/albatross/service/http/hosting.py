@@ -1,4 +1,4 @@
-"""The process that serves every sub-folder of a folder. What befalls one of them does not touch the others."""
+"""The process that serves every sub-folder of a folder. A failure of one shop does not affect the others."""
 
 import asyncio
 import contextlib
@@ -26,12 +26,12 @@ from albatross.service.http.wire.crowd import SPARE_DESCRIPTORS, Crowd
 from albatross.service.storage.home import FolderHome
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-"""What a shop may be called: it stands in addresses and in metrics."""
+"""Accepted names of shops; they appear in URLs and in metrics."""
 ACCEPTED = "letters, digits, dots, hyphens and underscores, 64 at most, a letter or a digit first"
 MOST_SHOPS = 64
 """Each has a thread, a log and a model in memory."""
 DESCRIPTORS = 8
-"""Of one shop."""
+"""File descriptors per shop."""
 
 log = structlog.get_logger()
 
@@ -44,7 +44,7 @@ class How(NamedTuple):
 
 
 def found_in(root: Path) -> tuple[list[str], dict[str, str]]:
-    """The names of the shops in a folder, and of those that are not served, why. Files and hidden folders are passed over."""
+    """The names of the shops in a folder, and the refused folders with reasons. Files and hidden folders are skipped."""
     names: list[str] = []
     refused: dict[str, str] = {}
     for path in sorted(root.iterdir()):
@@ -62,9 +62,9 @@ def found_in(root: Path) -> tuple[list[str], dict[str, str]]:
 
 
 def serve_root(root: Path, how: Callable[[Path], How], address: Address, listening: socket.socket | None = None) -> None:
-    """Serve each sub-folder until told to end by SIGTERM or the interrupt key. `how` may refuse a shop, which then is not served.
+    """Serve each sub-folder until SIGTERM or the interrupt key. If `how` refuses a shop, that shop is not served.
 
-    SIGHUP looks again: for folders that are new, and for shops that could not be served.
+    SIGHUP looks again for new folders and for shops that could not be served.
     """
     if not root.is_dir():
         raise InvalidInput(f"{root} is not a folder; accepted: one whose sub-folders are shops")
@@ -78,7 +78,7 @@ def serve_root(root: Path, how: Callable[[Path], How], address: Address, listeni
 
 
 class Hosting:
-    """Opens shops, and closes them. Belongs to one event loop."""
+    """Opens and closes shops. Belongs to one event loop."""
 
     def __init__(self, root: Path, how: Callable[[Path], How], address: Address, keys: Keys, opening: Opening = open_engine) -> None:
         self.root, self.how, self.address, self.opening = root, how, address, opening
@@ -86,7 +86,7 @@ class Hosting:
         self.shops = Shops(keys, sorted(address.names), not is_loopback(address.host), self.crowd)
         self.ending = asyncio.Event()
         self._loop = asyncio.get_running_loop()
-        self._loop.set_default_executor(ThreadPoolExecutor(MOST_SHOPS + MOST_GUESSES))  # nobody waits for shops that are being opened
+        self._loop.set_default_executor(ThreadPoolExecutor(MOST_SHOPS + MOST_GUESSES))  # opening shops must not block requests
         self._engines: dict[str, Served] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -106,7 +106,7 @@ class Hosting:
         log.info("stopped")
 
     def look(self) -> None:
-        """Open every shop that is there and not served."""
+        """Open every shop in the folder that is not served yet."""
         if self.ending.is_set():
             return
         names, refused = found_in(self.root)
@@ -138,7 +138,7 @@ class Hosting:
         self._run(tell_progress(engine, self.ending, log.bind(shop=shop.name)))
 
     def _fail(self, shop: Shop, error: BaseException) -> None:
-        """Serve it no longer: it cannot go on. The others do."""
+        """Stop serving a shop that has failed. The other shops go on."""
         log.error("shop failed", shop=shop.name, reason=str(error) if isinstance(error, InvalidInput) else type(error).__name__)
         engine, application = self._engines.get(shop.name), shop.application
         shop.application = None
@@ -153,7 +153,7 @@ class Hosting:
         log.info("shop closed", shop=name)
 
     async def _tell_settled(self) -> None:
-        """Say when every shop answers, or has failed."""
+        """Log when every shop is ready or has failed."""
         await asyncio.gather(*self._tasks, return_exceptions=True)
         served = sum(shop.application is not None for shop in self.shops.by_name.values())
         log.info("all settled", served=served, failed=len(self.shops.by_name) - served)

@@ -1,10 +1,11 @@
-"""Who may ask what: random keys, of which only a hash is kept.
+"""Keys: random secrets with scopes, of which only a hash is kept.
 
 A key is `alb_` + a public name of 8 characters + `_` + 256 random bits. The file `keys.json` in the service's folder holds the names,
-the scopes and a salted hash of the rest. A key is shown once, when it is made, and appears nowhere else. As nobody guesses 256 bits, the
-hash need not be slow. That of older files is (scrypt): such a key is recognised by a fast mark once it was verified.
+the scopes and a salted hash of the random part. A key is shown once, when it is made, and stored nowhere. Guessing 256 bits is
+impossible, so the hash can be fast. Older files have a slow hash (scrypt): after one verification, such a key is recognised by a fast
+keyed hash.
 
-Once there has been a key, one is needed: a file without a key in it opens nothing.
+From the first key on, a key is always needed: a file without keys admits no one.
 """
 
 import base64
@@ -30,14 +31,14 @@ from albatross.service.storage.keyring import FileKeyring, Keyring
 SCOPES: tuple[str, ...] = get_args(Scope)
 FILE = "keys.json"
 OVERLAP = timedelta(days=1)
-"""How long a key that is being replaced still works."""
+"""How long a replaced key still works."""
 SLOW = "scrypt"
 COST = {"n": 2**14, "r": 8, "p": 1, "maxmem": 2**26}
 """Parameters of scrypt in older files: 16 MiB and some 50 ms for each guess."""
 
 
 class Key(Struct, frozen=True, omit_defaults=True):
-    """All that is kept of a key."""
+    """What is stored of a key."""
 
     name: str
     scopes: tuple[str, ...]
@@ -46,20 +47,20 @@ class Key(Struct, frozen=True, omit_defaults=True):
     made: str
     note: str = ""
     hash: str = SLOW
-    """How the digest is made; files that do not say it are older ones."""
+    """How the digest is made. Older files do not say it: scrypt."""
     expires: str | None = None
-    """When it ends, as ISO 8601 in UTC."""
+    """When the key expires, as ISO 8601 in UTC."""
 
     def expired(self, now: datetime) -> bool:
         return self.expires is not None and datetime.fromisoformat(self.expires) <= now
 
     @property
     def lifespan(self) -> timedelta | None:
-        """How long it was made for; nothing if for ever."""
+        """The time it was made for; None if it does not expire."""
         return None if self.expires is None else datetime.fromisoformat(self.expires) - datetime.fromisoformat(self.made)
 
     def matches(self, secret: str) -> bool:
-        """Whether this is the secret. Slow, by design, where the hash is."""
+        """Whether this is the secret. Slow on purpose if the hash is scrypt."""
         return hmac.compare_digest(_HASHES[self.hash](secret, bytes.fromhex(self.salt)), bytes.fromhex(self.digest))
 
 
@@ -68,21 +69,21 @@ class _File(Struct, frozen=True):
 
 
 class Keys:
-    """The keys of a folder. The file is read again whenever it has changed, so that a revoked key ends at once."""
+    """The keys of a folder. The file is read again when it has changed, so a revoked key ends at once."""
 
     def __init__(self, where: str | os.PathLike[str] | Keyring) -> None:
-        """`where`: a folder, or what a home keeps its keys in."""
+        """`where`: a folder, or the keyring of a home."""
         self.ring = FileKeyring(Path(where)) if isinstance(where, str | os.PathLike) else where
         self._stamp: Hashable | None = None
         self._keys: dict[str, Key] = {}
-        # What was verified once is recognised by a fast keyed hash, whose key dies with the process.
+        # A verified slow key is recognised by a fast keyed hash. The key of that hash exists only in this process.
         self._pepper = secrets.token_bytes(32)
         self._verified: dict[str, tuple[Key, bytes]] = {}
         self._once = self.ring.lost
 
     @property
     def needed(self) -> bool:
-        """Whether nobody is answered without a key. Raises `NotReady` where that cannot be told."""
+        """Whether every request needs a key. Raises `NotReady` if that is unknown."""
         self.refresh()
         return self._stamp is not None
 
@@ -91,7 +92,7 @@ class Keys:
         return iter(list(self._keys.values()))
 
     def find(self, given: str) -> Key | None:
-        """The key that was given, if it is one and that can be told quickly. Raises `Unverified` if it cannot."""
+        """The given key, or None if it is unknown or expired. Raises `Unverified` if only a slow hash can tell."""
         name, secret = _split(given)
         key = self._keys.get(name)
         if key is None or (key.expires is not None and key.expired(datetime.now(UTC))):
@@ -104,12 +105,12 @@ class Keys:
         return key if hmac.compare_digest(mark, self._mark(given)) else None
 
     def current(self, key: Key) -> Key | None:
-        """A key that was found before, as it is now; nothing if it has ended meanwhile."""
+        """A key that was found earlier, as it is now; None if it has ended since."""
         kept = self._keys.get(key.name)
         return None if kept is None or kept.digest != key.digest or kept.expired(datetime.now(UTC)) else kept
 
     def verify(self, given: str) -> Key | None:
-        """The same, and as long as it takes; any thread may ask."""
+        """Like `find`, but computes the slow hash if needed. May be called from any thread."""
         self.refresh()
         try:
             return self.find(given)
@@ -122,7 +123,7 @@ class Keys:
             return key
 
     def create(self, scopes: Iterable[str], note: str = "", expires: datetime | None = None) -> str:
-        """Make a key and return it: the only time that it can be seen."""
+        """Make a key and return it. It cannot be shown again."""
         given = list(scopes)
         for scope in given:
             if scope not in SCOPES:
@@ -140,7 +141,7 @@ class Keys:
             del keys[name]
 
     def rotate(self, name: str, overlap: timedelta = OVERLAP) -> str:
-        """Make a key that allows the same for as long as the old one was made for, and let that end after a while in which both work."""
+        """Make a new key with the same scopes and lifespan. The old key ends after `overlap`; until then both work."""
         with self._changed(name) as keys:
             old, now = keys[name], datetime.now(UTC)
             if old.expired(now):
@@ -152,7 +153,7 @@ class Keys:
             return _add(keys, old.scopes, old.note, None if lifespan is None else _later(now, lifespan))
 
     def refresh(self) -> None:
-        """Read the file if it has changed. Raises `NotReady` where it was there and cannot be read: that opens nothing."""
+        """Read the file if it has changed. Raises `NotReady` if it existed before and cannot be read: no one is admitted then."""
         try:
             stamp = self.ring.stamp()
         except OSError as error:
@@ -179,16 +180,16 @@ class Keys:
                 if len(bytes.fromhex(key.salt)) > hashlib.blake2b.MAX_KEY_SIZE:
                     raise ValueError("a long salt")
         except (OSError, ValueError, TypeError) as error:
-            # The stamp of before is kept out, so that it is tried again until the file is whole.
+            # Set an impossible stamp, so that the file is read again until it is valid.
             self._stamp = (0, 0, 0)
             raise NotReady(f"{FILE} is not a file of keys ({type(error).__name__}); put back one that is") from None
         return {key.name: key for key in found}
 
     @contextmanager
     def _changed(self, name: str | None = None) -> Iterator[dict[str, Key]]:
-        """The keys as they are, to be changed, while no other process can. What is changed is on disk at the end.
+        """The keys, to be changed under a lock against other processes. The change is on disk at the end.
 
-        `name`: a key that must be there. The lock stays behind and says that there has been a key: without one, it is not made.
+        `name`: a key that must exist. The lock file stays and shows that there has been a key, so it is not made for an unknown key.
         """
         if name is not None and self.ring.stamp() is None:
             raise unknown("key", name, ())
@@ -204,7 +205,7 @@ class Keys:
 
 
 class Unverified(Exception):
-    """Whether this is the key takes a slow hash to tell."""
+    """Only a slow hash can tell whether this is the key."""
 
 
 def _add(keys: dict[str, Key], scopes: tuple[str, ...], note: str, expires: datetime | None) -> str:
@@ -217,7 +218,7 @@ def _add(keys: dict[str, Key], scopes: tuple[str, ...], note: str, expires: date
 
 
 def _later(now: datetime, span: timedelta) -> datetime:
-    """A span from now, or the last moment that can be written."""
+    """`now + span`, or the last time that can be written."""
     try:
         return now + span
     except OverflowError:

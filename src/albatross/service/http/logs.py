@@ -1,7 +1,7 @@
-"""The log of the serving process: what happened, never what was sent.
+"""The log of the serving process. It says what happened, never what was sent.
 
-No line may hold a header, a body, an id or a key. The message of an error may quote any of these, and a traceback with locals
-does: so of an error only its type and its frames are logged, whoever logs it, this package or a library.
+No line may hold a header, a body, an id or a key. The message of an error may quote any of these, and so may a traceback with locals.
+So only the type and the frames of an error are logged, for errors of this package and of libraries.
 """
 
 import asyncio
@@ -19,19 +19,19 @@ import structlog
 
 MOST_FRAMES = 20
 LIBRARIES = ("asyncio", "uvloop", "concurrent.futures")
-"""Whose warnings go into the log, too."""
+"""Libraries whose warnings go into the log too."""
 
 log = structlog.get_logger()
 
 
 def frames_of(error: BaseException) -> list[str]:
-    """Where an error came from, innermost last: file, line and function, and nothing that was in them."""
+    """Where an error came from, innermost last: file, line and function, without values."""
     frames = traceback.extract_tb(error.__traceback__)[-MOST_FRAMES:]
     return [f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}" for frame in frames]
 
 
 def configure_log(form: str, stream: TextIO) -> None:
-    """One line an event, as JSON or for people."""
+    """One line per event, as JSON or for people."""
     renderer: Any
     if form == "json":
         renderer = structlog.processors.JSONRenderer()
@@ -51,7 +51,7 @@ def configure_log(form: str, stream: TextIO) -> None:
 
 @contextmanager
 def everything_logged(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-    """While this lasts, what Python and its libraries would print themselves, with whatever is in it, goes into the log without."""
+    """Within this context, errors and warnings that Python and its libraries would print go into the log, without their message."""
     handler = _Forward(level=logging.WARNING)
     loggers = [(logger, logger.handlers, logger.propagate) for logger in map(logging.getLogger, LIBRARIES)]
     hooks = sys.excepthook, threading.excepthook, sys.unraisablehook
@@ -70,7 +70,7 @@ def everything_logged(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
 
 
 class _Forward(logging.Handler):
-    """What the libraries warn of goes the same way: from where, and of which kind, not in which words."""
+    """Forwards warnings of libraries to the log: place and type, without the message."""
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
@@ -79,7 +79,7 @@ class _Forward(logging.Handler):
 
 
 def unforeseen(error: BaseException | None) -> None:
-    """Log what should not have happened."""
+    """Log an error that should not have happened."""
     log.error("unforeseen error", **_described(error))
 
 
@@ -92,7 +92,7 @@ def _described(error: BaseException | None) -> dict[str, Any]:
 
 
 def _without_tracebacks(logger: Any, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Whoever logs an error with everything in it gets its type and frames."""
+    """Replace the traceback of a logged error by its type and frames."""
     given = event.pop("exc_info", None)
     for name in ("exception", "stack", "stack_info"):
         event.pop(name, None)

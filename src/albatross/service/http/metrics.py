@@ -1,7 +1,7 @@
-"""Numbers for those who watch the service: how often, how long, how full. Nobody's name is among them.
+"""Metrics of the service: counts, times and sizes. No user or item is named.
 
-They are counted in plain integers and written as Prometheus reads them only when somebody asks, as the counting happens with every
-request and the asking once in a while.
+They are counted in plain integers, because this happens with every request. They are formatted for Prometheus only when they are
+scraped.
 """
 
 from bisect import bisect_left
@@ -12,7 +12,7 @@ from albatross.service.api.answers import Readiness, Version
 
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
 OTHER = "other"
-"""Where all paths are counted that there are not, so that no caller can make new labels."""
+"""All unknown paths are counted here, so that a caller cannot create new labels."""
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 """Upper bounds in seconds."""
 
@@ -20,7 +20,7 @@ _SIZES = ("seq", "users", "items", "retired", "ratings", "decisions")
 
 
 class Meter:
-    """What was answered at one path."""
+    """The answers of one path."""
 
     __slots__ = ("counts", "seconds", "statuses")
 
@@ -44,7 +44,7 @@ class Metrics:
 
 
 class Source(NamedTuple):
-    """What is told of one service."""
+    """The metrics of one service."""
 
     metrics: Metrics
     readiness: Readiness
@@ -53,7 +53,7 @@ class Source(NamedTuple):
 
 
 def expose(sources: Mapping[str | None, Source], connections: int, body_bytes: int) -> bytes:
-    """Everything, as Prometheus reads it. `sources`: by the name of the shop, which becomes a label; none: there is only one."""
+    """All metrics in the Prometheus format. `sources`: by name of the shop, which becomes a label; None if there is only one."""
     return "".join(f"{line}\n" for line in _lines(sources, connections, body_bytes)).encode()
 
 

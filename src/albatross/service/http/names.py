@@ -1,7 +1,7 @@
-"""By which name the service is called, and from which page.
+"""Checks of the headers Host and Origin.
 
-A page in somebody's browser can make it send requests to this machine, under a name of the page's choosing. So a request must call the
-service by one of its own names, and if a page sent it, the page must have come from here, or from where the owner said.
+A web page can make a browser send requests to this machine, under a host name that the page chooses (DNS rebinding). So the Host of a
+request must be a name of this service. If a page sent it, its Origin must be this service or one that the owner has allowed.
 """
 
 import ipaddress
@@ -12,7 +12,7 @@ from albatross.service.http.strict_json import shorten
 from albatross.service.http.wire.exchange import Exchange
 
 CORS = b"access-control-allow-origin: %b\r\naccess-control-expose-headers: retry-after\r\nvary: origin\r\n"
-"""What a browser wants to hear before it gives an answer to a page of another origin."""
+"""Headers that let a page of another origin read the answer."""
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
@@ -30,17 +30,17 @@ def is_loopback(host: str) -> bool:
 
 
 class Names:
-    """Those of a service, and the origins of other pages that may call it."""
+    """The names of a service, and the other origins that may call it."""
 
     def __init__(self, hosts: Iterable[str], origins: Iterable[str] = ()) -> None:
         self._hosts = frozenset(name.lower().encode() for name in hosts)
         self._origins = frozenset(origin.lower().rstrip("/").encode() for origin in origins)
         self._accepted = ", ".join(sorted(name.decode() for name in self._hosts))
         self._known_hosts: set[bytes] = set()
-        """Spellings of the Host header that were found to be right."""
+        """Values of the Host header that were accepted before."""
 
     def check(self, exchange: Exchange) -> None:
-        """Refuse another Host than ours and another Origin than those allowed. Nothing is parsed: names are compared as they are."""
+        """Refuse an unknown Host or Origin. They are compared as bytes, not parsed."""
         headers = exchange.headers
         host = headers.get(b"host", b"").lower().removesuffix(b":")  # a port may be empty
         if host not in self._known_hosts:

@@ -1,6 +1,6 @@
-"""Server-sent events: the head of the log and the series, whenever there is something new.
+"""Server-sent events: the version of the model and the series, when there is something new.
 
-One task asks the engine for all who listen, so that all open pages together cost no more than one.
+One task asks the engine for all listeners, so many open pages cost no more than one.
 """
 
 import asyncio
@@ -17,28 +17,28 @@ from albatross.service.http.wire.exchange import Exchange
 
 MOST_STREAMS = 32
 STREAM_SECONDS = 1.0
-"""How often there is a look whether there is anything new."""
+"""Interval between checks for something new."""
 
 SCOPE: Scope = "read"
-"""What a listener's key has to allow, for as long as it listens."""
+"""The scope that a listener's key needs, as long as it listens."""
 
 _NOTHING_NEW = b": nothing new\n\n"
 
 
 class News:
-    """Who listens, and what they were told last. Belongs to one event loop."""
+    """The listeners and what each was sent last. Belongs to one event loop."""
 
     def __init__(self, bridge: Bridge, admission: Admission) -> None:
         self._bridge, self._admission = bridge, admission
         self._places: set[Exchange] = set()
         self._told: dict[Exchange, int] = {}
-        """The last event that each listener knows of."""
+        """The last event that each listener was told of."""
         self._telling: asyncio.Task[None] | None = None
         self._joined = asyncio.Event()
         self._closed = False
 
     def admit(self, exchange: Exchange) -> None:
-        """Give a place to who wants to listen: before anything is asked, so that not one too many gets in."""
+        """Reserve a place for a listener. This comes before any await, so the limit is exact."""
         if len(self._places) >= MOST_STREAMS:
             raise Overloaded(f"{MOST_STREAMS} streams are open; accepted: no more")
         self._places.add(exchange)
@@ -48,10 +48,10 @@ class News:
         self._told.pop(exchange, None)
 
     async def begin(self, exchange: Exchange) -> None:
-        """Begin a stream, if the engine can be asked; the first news come at once."""
+        """Begin a stream, if the engine answers. The first news are sent at once."""
         await self._bridge.ask(AskVersion("none"))
         if exchange not in self._places:
-            return  # gone meanwhile
+            return  # the client left in the meantime
         if self._closed:
             raise NotReady("the service is ending")
         exchange.begin_stream(EVENTS.encode())
@@ -61,7 +61,7 @@ class News:
             self._telling = asyncio.get_running_loop().create_task(self._tell())
 
     def close(self) -> None:
-        """End all streams, also those that are about to begin."""
+        """End all streams, also those that have not begun yet."""
         self._closed = True
         if self._telling is not None:
             self._telling.cancel()
@@ -72,7 +72,7 @@ class News:
             self._joined.clear()
             try:
                 await self._tell_once()
-            except Refused:  # the engine is being closed, or has more to do than this
+            except Refused:  # the engine is closing or overloaded
                 if not self._bridge.engine.readiness.ready:
                     break
             with contextlib.suppress(TimeoutError):
@@ -92,7 +92,7 @@ class News:
                 self._told[exchange] = version.seq
 
     def _end_unwelcome(self) -> None:
-        """End the streams of those who would not be let in now."""
+        """End the streams whose key would not be admitted now."""
         for exchange in list(self._told):
             try:
                 self._admission.check_again(exchange, SCOPE)

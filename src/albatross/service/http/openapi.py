@@ -1,4 +1,4 @@
-"""What the service says of itself: OpenAPI 3.1, made from the table of routes."""
+"""The OpenAPI 3.1 description of the service, made from the table of routes."""
 
 from http import HTTPStatus
 from typing import Any
@@ -14,7 +14,7 @@ from albatross.service.http.problems import MEANINGS, MEDIA_TYPE, problem
 
 TEMPLATE = "#/components/schemas/{name}"
 EVERY_READER, EVERY_GUARDED, EVERYBODY = (408, 413), (401, 429, 503), (400, 403)
-"""What a request may be refused with because it has a body, needs a key, or is one at all."""
+"""Statuses of any request with a body, any request that needs a key, and any request at all."""
 
 _HEADERS: dict[int, dict[str, tuple[str, dict[str, Any]]]] = {
     401: {"WWW-Authenticate": ("How to show a key", {"type": "string"})},
@@ -24,7 +24,7 @@ _DESCRIPTION = "Recommendation from nothing, which learns from every rating, at 
 
 
 def describe(scale: tuple[float, float], key_needed: bool, prefix: str = "") -> dict[str, Any]:
-    """The description of a service whose ratings are on this scale. `prefix`: of all its paths."""
+    """The description of a service whose ratings are on this scale. `prefix`: stands before all its paths."""
     kinds = [kind for route in ROUTES for kind in (route.reads, route.answer) if kind is not None]
     schemas, components = msgspec.json.schema_components([*dict.fromkeys(kinds), Problem], ref_template=TEMPLATE)
     references = dict(zip([*dict.fromkeys(kinds), Problem], schemas, strict=True))
@@ -42,7 +42,7 @@ def describe(scale: tuple[float, float], key_needed: bool, prefix: str = "") -> 
 
 
 def _refine_feedback(schema: dict[str, Any], scale: tuple[float, float]) -> None:
-    """What the type cannot say: the scale of this folder; a rating or an event; of a decision or of a user and an item."""
+    """Add what the type cannot say: the scale; a rating or an event; for a decision, or for a user and an item."""
     low, high = scale
     schema["properties"]["rating"] |= {"minimum": low, "maximum": high}
     some, none = {"not": {"type": "null"}}, {"type": "null"}
@@ -76,7 +76,7 @@ def _body(route: Route, references: dict[Any, dict[str, Any]]) -> dict[str, Any]
     examples = {f"example-{number}": {"summary": summary, "value": value} for number, (summary, value) in enumerate(route.examples, 1)}
     if route.takes == JSON:
         return {"required": True, "content": {JSON: {"schema": references[route.reads], "examples": examples}}}
-    # Lines are text, and may be called so: what the header says is not looked at, and not every program knows the right name.
+    # Lines may also be sent as text/plain: the header is not checked, and not every program knows the NDJSON type.
     schema = {"type": "string", "pattern": "\\S"}
     return {"required": True, "content": {route.takes: {"schema": schema}, TEXT: {"schema": schema, "examples": examples}}}
 

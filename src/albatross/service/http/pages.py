@@ -1,6 +1,4 @@
-"""The files of the page and of the JavaScript client, read once when the service starts: what is not among them does not exist,
-whatever a path says.
-"""
+"""The files of the page and of the JavaScript client. They are read once at the start, and nothing else is served."""
 
 import hashlib
 from collections.abc import Iterator
@@ -21,9 +19,9 @@ KINDS = {
 START = "index.html"
 CLIENT, CLIENT_TYPES = b"/albatross.js", b"/albatross.d.ts"
 BASE = b"{base}"
-"""Stands in the first file for the folder of the others, whose name is a digest of all of them: another version is another address."""
+"""Placeholder in the first file for the folder of the other files. Its name is a digest of them, so a new version has new URLs."""
 SERVES = b"{serves}"
-"""Stands there for what is behind the page: a recommender, or an arena."""
+"""Placeholder in the first file for what the page shows: a recommender or an arena."""
 
 POLICY = b"; ".join((b"default-src 'self'", b"base-uri 'none'", b"form-action 'none'", b"frame-ancestors 'none'", b"object-src 'none'"))
 GUARDS = b"content-security-policy: %b\r\nx-content-type-options: nosniff\r\nreferrer-policy: no-referrer\r\n" % POLICY
@@ -37,7 +35,7 @@ class File(NamedTuple):
 
 
 def page_files(serves: str = "recommender", prefix: str = "") -> dict[bytes, File]:
-    """Every path of the page, and what is served there. `prefix`: of all paths, as a browser knows them."""
+    """Every path of the page with its file. `prefix`: stands before all paths in the browser."""
     found = dict(sorted(_read(files("albatross").joinpath("page"), "")))
     digest = hashlib.blake2b(digest_size=8)
     for name, content in found.items():

@@ -1,4 +1,4 @@
-"""What went wrong, as RFC 9457 has it: one shape for every error, for people and for programs."""
+"""Errors as RFC 9457 problem details: one format for all, for people and for programs."""
 
 from http import HTTPStatus
 
@@ -25,23 +25,23 @@ from albatross.service.http.strict_json import shorten
 
 MEDIA_TYPE = b"application/problem+json"
 LONGEST_DETAIL = 200
-"""Characters: no answer repeats much of what was sent."""
+"""Characters. An answer repeats little of what was sent."""
 
 MEANINGS: dict[int, tuple[type[Refused], str]] = {
-    400: (NotJson, "The body is not JSON as its specification has it, or not one that every reader understands alike."),
-    401: (Unauthorized, "There is no key, or not one of this service, or one that has expired."),
+    400: (NotJson, "The body is not valid JSON, or readers could understand it differently, for example because of a repeated key."),
+    401: (Unauthorized, "There is no key, or it is unknown or has expired."),
     403: (Denied, "The key has another scope, or the Host or Origin is not one of this service."),
     404: (UnknownDecision, "There is no such decision or user."),
     405: (MethodNotAllowed, "The path has another method, which the header Allow names."),
     408: (TooSlow, "The body did not arrive in time."),
-    409: (EventInFlight, "The same is being worked on; ask again."),
-    413: (TooLarge, "The body is larger than 1 MiB, or has more lines than are taken at once."),
+    409: (EventInFlight, "The same event or task is still in progress; try again."),
+    413: (TooLarge, "The body is larger than 1 MiB, or has too many lines."),
     422: (BadValue, "A value is not accepted; nothing was changed."),
-    429: (Overloaded, "More is asked than can be answered; nothing was changed. Try again after the seconds in Retry-After."),
+    429: (Overloaded, "The service is overloaded; nothing was changed. Try again after the seconds in Retry-After."),
     503: (NotReady, "The log is being replayed, the service is ending, the disk failed, or the file of keys cannot be read."),
-    507: (DiskFull, "The disk or the memory is full: nothing was changed, reading goes on."),
+    507: (DiskFull, "The disk or the memory is full: nothing was changed. Reading still works."),
 }
-"""Every error that a caller may meet: an example of its code, and what it means."""
+"""The errors that a caller may get: by status, an example of its code and its meaning."""
 
 log = structlog.get_logger()
 
@@ -51,7 +51,7 @@ def problem(status: int, code: str, detail: str) -> Problem:
 
 
 def of_error(error: BaseException) -> Problem:
-    """What to tell the caller. Of what nobody foresaw, the log gets type and place; the caller gets neither that nor the message."""
+    """The problem for the caller. For an unexpected error the log gets type and frames; the caller gets neither these nor the message."""
     if isinstance(error, Refused):
         return problem(error.status, error.code, str(error))
     log.error("request failed", error=type(error).__name__, frames=frames_of(error))

@@ -33,9 +33,9 @@ from albatross.service.storage.home import Home, home_of
 
 PROGRESS_SECONDS = 1.0
 DRAIN_SECONDS = 10
-"""How long an answer may still take once the service is told to end."""
+"""How long requests in flight may still take after the service was told to end."""
 SWITCH_SECONDS = 0.0005
-"""The engine's thread and the one that talks to the network take turns: Python's 5 ms would be most of an answer's time."""
+"""The engine's thread and the network thread take turns. With Python's default of 5 ms, an answer would mostly wait for its turn."""
 BACKLOG = 2048
 
 log = structlog.get_logger()
@@ -43,18 +43,18 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class Address:
-    """Where to listen, and under which names."""
+    """Where to listen, and under which host names."""
 
     host: str = "127.0.0.1"
     port: int = 8000
-    """0: any that is free; the log says which."""
+    """0: any free port; the log says which."""
     certificate: Path | None = None
     private_key: Path | None = None
     allow_hosts: Sequence[str] = ()
     allow_origins: Sequence[str] = ()
 
     def check(self, keys: Keys) -> None:
-        """Refuse what would let in people without a key, and what cannot be."""
+        """Refuse invalid settings, and settings that would admit other machines without a key."""
         HOSTS.read("--allow-host", self.allow_hosts)
         ORIGINS.read("--allow-origin", self.allow_origins)
         if not keys.needed:
@@ -83,12 +83,12 @@ class Address:
 
     @property
     def names(self) -> set[str]:
-        """What the header Host may be, but for the port."""
+        """Accepted values of the header Host, without the port."""
         return {*LOOPBACK, *self.allow_hosts, f"[{self.host}]" if ":" in self.host else self.host}
 
 
 class Served(Asked, Protocol):
-    """What is served: an engine, or what stands for one elsewhere."""
+    """What is served: an engine, or a front that stands for one elsewhere."""
 
     @property
     def genesis(self) -> Genesis: ...
@@ -99,7 +99,7 @@ class Served(Asked, Protocol):
 
 
 Opening = Callable[[Home, Options, Callable[[BaseException], None]], Served]
-"""What opens a home. The function it is given is to be called when that cannot go on."""
+"""Opens a home. It calls the given function when the service cannot go on."""
 
 
 def open_engine(home: Home, options: Options, fail: Callable[[BaseException], None]) -> Served:
@@ -113,7 +113,7 @@ def serve(
     listening: socket.socket | None = None,
     opening: Opening = open_engine,
 ) -> None:
-    """Serve a folder, or a database, until told to end by SIGTERM or the interrupt key. Raises what made it end otherwise."""
+    """Serve a folder or a database until SIGTERM or the interrupt key. Raises the error if anything else ended it."""
     home = home_of(where) if isinstance(where, str | Path) else where
     keys = Keys(home.keyring)
     address.check(keys)
@@ -126,7 +126,7 @@ def run(
     listening: socket.socket | None,
     serving: Callable[[ssl.SSLContext | None, socket.socket], Coroutine[Any, Any, None]],
 ) -> None:
-    """Run what serves in an event loop of its own, until it ends."""
+    """Run the service in an event loop of its own, until it ends."""
     tls = address.tls
     sys.setswitchinterval(SWITCH_SECONDS)
     with (
@@ -143,7 +143,7 @@ def run(
             raise SystemExit(1) from None
         finally:
             keys.ring.close()
-            gc.freeze()  # the last collection of an ending interpreter crashes now and then in msgspec's recursive types
+            gc.freeze()  # the last garbage collection at interpreter exit sometimes crashes in msgspec's recursive types
 
 
 async def _serve(
@@ -192,7 +192,7 @@ async def attend(
     about: Mapping[str, Any],
     tasks: Sequence[asyncio.Task[None]],
 ) -> None:
-    """Answer everybody who comes until it is time to end, then those who are being answered. `hush` ends streams."""
+    """Answer requests until `ending` is set, then finish those in flight. `hush` ends the streams."""
     stop = await _welcome(application, crowd, tls, listening)
     host, port = listening.getsockname()[:2]
     scheme = "http" if tls is None else "https"
@@ -209,7 +209,7 @@ async def attend(
 
 
 async def _welcome(application: Spoken, crowd: Crowd, tls: ssl.SSLContext | None, listening: socket.socket) -> Callable[[], object]:
-    """Begin to accept connections; returns what ends that."""
+    """Begin to accept connections. Returns a function that stops this."""
     loop = asyncio.get_running_loop()
     if tls is None:
         server = await loop.create_server(lambda: Connection(application, crowd), sock=listening, backlog=BACKLOG)
@@ -218,7 +218,7 @@ async def _welcome(application: Spoken, crowd: Crowd, tls: ssl.SSLContext | None
 
 
 async def tell_progress(engine: Served, ending: asyncio.Event, log: Any) -> None:
-    """Say what goes on before the first question can be answered."""
+    """Log the progress until the service is ready."""
     told = ""
     while not ending.is_set():
         readiness = engine.readiness
@@ -236,12 +236,12 @@ async def tell_progress(engine: Served, ending: asyncio.Event, log: Any) -> None
 
 
 def _wait_ready(engine: Served) -> None:
-    with contextlib.suppress(Exception):  # what fails is told by `on_failure`
+    with contextlib.suppress(Exception):  # `on_failure` reports the error
         engine.wait_ready(PROGRESS_SECONDS)
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """The loop uvloop makes, where it is installed: it takes half the time. There is none for Windows."""
+    """The event loop of uvloop, if it is installed: it takes half the time. There is no uvloop for Windows."""
     try:
         import uvloop
     except ImportError:
@@ -250,7 +250,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 def most_connections(spare: int = SPARE_DESCRIPTORS) -> int:
-    """How many connections may be open at one time, beside other descriptors. Takes as many as the system gives."""
+    """How many connections may be open at once, besides other descriptors. Raises the soft limit of the process if the system allows it."""
     try:
         import resource
     except ImportError:  # there is no such limit on Windows

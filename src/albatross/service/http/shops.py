@@ -1,6 +1,6 @@
-"""Several services behind one port: `/shops/NAME/` and then the paths of a service. Keys, engine and settings are each shop's own.
+"""Several services behind one port: `/shops/NAME/`, then the paths of a service. Each shop has its own keys, engine and settings.
 
-Names are looked up among the shops that were found at the start: no path of a request ever touches the disk.
+A name is looked up among the shops found at the start (or at SIGHUP): the path of a request never touches the disk.
 """
 
 import asyncio
@@ -26,21 +26,21 @@ from albatross.service.http.wire.exchange import Exchange
 
 PREFIX = "/shops/"
 MOST_IN_FLIGHT = 4096
-"""Requests of all shops that are being answered, at most; each shop has a bound of its own, too."""
+"""Limit of requests in flight for all shops together. Each shop has a limit of its own too."""
 READ = (b"GET", b"HEAD")
 
 OPENING, FAILED = Readiness(False, "opening", 0, 0, 0), Readiness(False, "failed", 0, 0, 0)
 
 
 class AllReady(msgspec.Struct):
-    """Whether questions are answered; of each shop, what it is doing. A shop that failed does not hold up the others."""
+    """Whether the process is ready, and the phase of each shop. A failed shop does not hold up the others."""
 
     ready: bool
     shops: dict[str, Phase]
 
 
 class Shop:
-    """One of them, while it can be served and while it cannot."""
+    """One shop, served or not."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -53,10 +53,10 @@ class Shop:
 
 
 class Shops:
-    """All of them, and what is said of the whole process. Belongs to one event loop."""
+    """All shops, and the paths of the process itself. Belongs to one event loop."""
 
     def __init__(self, keys: Keys, hosts: Sequence[str], key_needed: bool, crowd: Crowd) -> None:
-        """`keys`: of the whole process, which open its metrics and no shop."""
+        """`keys`: of the whole process. They give access to its metrics and to no shop."""
         self.wire = Meter()
         self.crowd = crowd
         self.by_name: dict[bytes, Shop] = {}
@@ -79,17 +79,17 @@ class Shops:
             if shop.application is not None:
                 shop.application.news.close()
 
-    # What a connection tells.
+    # Called by a connection.
 
     def open(self, exchange: Exchange) -> None:
-        """The head is there: look whose it is, and whether it may come in. May answer already."""
+        """The head has arrived: find its shop, and admit or refuse the request. May answer at once."""
         try:
             self._admit(exchange)
         except Exception as error:
             self.refuse(exchange, error)
 
     def act(self, exchange: Exchange) -> None:
-        """All of an admitted request is there: answer it, now or later."""
+        """An admitted request has arrived completely: answer it, now or later."""
         try:
             if exchange.owner is None:
                 self._paths[path_of(exchange.url)](exchange)
@@ -106,12 +106,12 @@ class Shops:
             exchange.owner.leave(exchange)
 
     def refuse(self, exchange: Exchange, error: BaseException) -> None:
-        """Say why there is no answer."""
+        """Answer with an error."""
         if exchange.owner is not None:
             exchange.owner.refuse(exchange, error)
         elif not exchange.answered:
             if b"expect" in exchange.headers and not exchange.complete:
-                exchange.keep_alive = False  # nobody knows whether the body will be sent
+                exchange.keep_alive = False  # the client may or may not send the body
             content = of_error(error)
             allow = b"allow: GET, HEAD\r\n" if isinstance(error, MethodNotAllowed) else b""
             exchange.answer(content.status, MEDIA_TYPE, encode(content), headers_of(error) + allow)
@@ -229,7 +229,7 @@ def _line(name: str, readiness: Readiness) -> str:
 
 
 class _Nobody:
-    """Behind the process itself there is no engine."""
+    """The process itself has no engine."""
 
     readiness, congested, capacity = OPENING, False, MOST_IN_FLIGHT
 

@@ -1,6 +1,6 @@
-"""The page on something that runs in this process: it is shown pictures of it, and says how fast it may go.
+"""The page for an arena that runs in this process. The arena sends pictures; the page sets its speed.
 
-The same wire, names and files as those of a recommender in service, without an engine, a folder or keys: this machine only.
+It uses the same wire, names and files as a recommender, without an engine, a folder or keys. Only this machine can reach it.
 """
 
 import asyncio
@@ -37,13 +37,13 @@ encode = msgspec.json.Encoder().encode
 
 
 class Speed(msgspec.Struct, forbid_unknown_fields=True):
-    """How many steps a second; none: no limit; 0: it waits."""
+    """Steps per second. None: no limit. 0: pause."""
 
     speed: float | None
 
 
 class Stage:
-    """What is shown and what is allowed. `show` and `allow` are for the thread that runs; the rest belongs to one event loop."""
+    """Shows pictures and holds the speed. The arena's thread calls `show` and `allow`; the rest belongs to one event loop."""
 
     def __init__(self, speed: float = FASTEST) -> None:
         self.wire = Meter()
@@ -59,20 +59,20 @@ class Stage:
         self._speed, self._changed = speed, threading.Condition()
         self._picture = b""
         self._listeners: dict[Exchange, bool] = {}
-        """Who looks, and whether they have the newest picture."""
+        """The listeners, and whether each has the newest picture."""
         self._ending = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    # For the thread that runs.
+    # Called by the arena's thread.
 
     def show(self, picture: dict[str, Any]) -> None:
-        """The next picture, to everybody who looks."""
+        """Send the next picture to all listeners."""
         encoded = encode(picture)
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._tell, encoded)
 
     def allow(self) -> float:
-        """Steps a second; waits while there may be none."""
+        """Steps per second. Waits while the speed is 0."""
         with self._changed:
             while self._speed == 0:
                 self._changed.wait()
@@ -80,7 +80,7 @@ class Stage:
 
     @contextmanager
     def serve(self, listening: socket.socket) -> Iterator[None]:
-        """Serve in a thread of its own, for as long as this lasts."""
+        """Serve in a thread of its own, within this context."""
         begun, loop = threading.Event(), asyncio.new_event_loop()
 
         async def serving() -> None:
@@ -111,10 +111,10 @@ class Stage:
             loop.call_soon_threadsafe(self._ending.set)
             thread.join()
 
-    # What a connection tells.
+    # Called by a connection.
 
     def open(self, exchange: Exchange) -> None:
-        """The head is there: look whether the request may come in. May answer already."""
+        """The head has arrived: admit or refuse the request. May answer at once."""
         try:
             self._names.check(exchange)
             if _path_of(exchange) not in self._paths:
@@ -130,17 +130,17 @@ class Stage:
             self.refuse(exchange, error)
 
     def act(self, exchange: Exchange) -> None:
-        """All of a request is there: answer it."""
+        """A request has arrived completely: answer it."""
         try:
             self._paths[_path_of(exchange)][1](exchange)
         except Exception as error:
             self.refuse(exchange, error)
 
     def leave(self, exchange: Exchange) -> None:
-        """Nothing is held."""
+        """There is nothing to free."""
 
     def refuse(self, exchange: Exchange, error: BaseException, extra: bytes = b"") -> None:
-        """Say why there is no answer."""
+        """Answer with an error."""
         if not exchange.answered:
             content = of_error(error)
             exchange.answer(content.status, MEDIA_TYPE, encode(content), headers_of(error) + extra)
@@ -194,7 +194,7 @@ class Stage:
         self._listeners[listener] = bool(self._picture) and listener.line.write(listener, _event(b"picture", self._picture))
 
     async def _keep_up(self) -> None:
-        """Who has missed a picture because the line was full gets the newest; the others hear that they are still connected."""
+        """Send the newest picture to listeners that missed one because their line was full, and a sign of life to the others."""
         while True:
             await asyncio.sleep(KEEP_UP_SECONDS)
             for listener, newest in list(self._listeners.items()):

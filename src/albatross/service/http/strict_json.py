@@ -1,11 +1,11 @@
-"""JSON as its specification has it, and nothing more.
+"""Strict JSON: exactly its specification.
 
-Python's reader takes NaN for a number and 1e999 for infinity, and keeps the last of two equal keys without a word. Here none of
-these passes: what two readers could understand differently is refused. All of it is done by hooks of that reader, in one pass, so that
-the time grows with the length of a document and with nothing else.
+Python's reader accepts NaN, reads 1e999 as infinity, and silently keeps the last of two equal keys. Here all of these are refused:
+two readers could understand them differently. This is done by hooks of that reader, in one pass, so the time grows only with the
+length of the document.
 
-The requests that come most often are read by msgspec alone where one look at the bytes tells that both ways come to the same: `Glance`.
-What that refuses is read again, by the reader that can say why.
+msgspec alone reads the most frequent requests, if a quick check of the bytes shows that both readers give the same result: `Glance`.
+If msgspec refuses one, the strict reader reads it again and says why.
 """
 
 import json
@@ -25,15 +25,15 @@ from albatross.service.api.values import LONGEST_ID, Seen
 T = TypeVar("T")
 
 LONGEST_ECHO = 40
-"""Characters of what was given that an answer repeats, at most."""
+"""An answer repeats at most so many characters of what was given."""
 
 LARGE = 2**14
-"""Bytes: reading less than this takes no time that others would notice, whatever it is."""
+"""Bytes. Reading less than this never delays other requests noticeably."""
 MOST_EXACT = 2.0**53
-"""Up to here, a number with a point is exactly one whole number."""
+"""Up to here, every float with an integer value is that integer exactly."""
 
 MOST_INSIDE = 100
-"""Members of an object or a list inside a request, but for a list of ids, at most."""
+"""Limit of members of an object or list inside a request; lists of ids are exempt."""
 
 
 class _Condition(Struct, forbid_unknown_fields=True, rename={"is_": "is", "from_": "from"}):
@@ -55,28 +55,28 @@ _Inside = str | float | bool | Annotated[list[str | _Condition], Meta(max_length
 _SHAPE = msgspec.json.Decoder(
     dict[str, str | float | bool | list[str | _Quota] | Annotated[dict[str, _Inside], Meta(max_length=MOST_INSIDE)] | None]
 )
-"""What all requests are, but for names and bounds."""
+"""The shape of all requests, without names and bounds."""
 _PARTS: dict[str, type[Struct]] = {"where": Where, "quotas": Quota, "fresh": Fresh}
-"""Parts of requests that are objects with fields of their own."""
+"""Parts of requests that are objects with their own fields."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LESS_THAN_NOTHING = re.compile(rb"[\s:,\[]-0")
-"""Before a number that may be -0.0, which is 0."""
+"""What precedes a number that may be -0.0, which is 0."""
 _PLACE = re.compile(r" - at `\$\.?(.*?)`$")
 
 
 class Glance(Generic[T]):
-    """Reads a type of request where the bytes show that msgspec reads it strictly enough: short, no escapes, no name twice."""
+    """Reads a type of request if the bytes show that msgspec is strict enough: short, no escapes, no repeated name."""
 
     __slots__ = ("_decode", "_inside", "_names")
 
     def __init__(self, kind: type[T], inside: Iterable[type[Struct]] = ()) -> None:
-        """`inside`: all types of objects that a request may hold."""
+        """`inside`: all types of objects that a request may contain."""
         self._decode = msgspec.json.Decoder(kind).decode
         self._names = _quoted(kind)
         self._inside = tuple({*self._names, *(name for part in inside for name in _quoted(part))})
 
     def read(self, body: bytes) -> T | None:
-        """The request; none where it takes a closer look."""
+        """The request, or None if it needs the strict reader."""
         if len(body) > LARGE or b"\\" in body or (b"-0" in body and _LESS_THAN_NOTHING.search(body)):
             return None
         if body.count(b":") > 1:
@@ -119,13 +119,13 @@ def parse(body: bytes) -> Any:
         raise NotJson(f"{error.msg} at line {error.lineno}, column {error.colno}" if error.doc.strip() else "the body is empty") from None
     except RecursionError:
         raise NotJson("the document is nested too deep") from None
-    except ValueError:  # the only other one that Python's reader raises: it does not convert more digits than a few thousand
+    except ValueError:  # Python's reader raises no other ValueError: it does not convert more than a few thousand digits
         raise BadValue("a number has too many digits") from None
     return value
 
 
 def read_as(body: bytes, kind: type[T]) -> T:
-    """A document as a request: strictly, so that no number may stand in quotation marks and no field is unknown.
+    """A document as a request. No number may be in quotation marks, and no field may be unknown.
 
     >>> from albatross.service.api.requests import Recommend
     >>> read_as(b'{"user": ""}', Recommend)
@@ -140,7 +140,7 @@ def read_as(body: bytes, kind: type[T]) -> T:
 
 
 def read_closely(body: bytes, kind: type[T]) -> T:
-    """The same by the slower reader, whatever the bytes look like."""
+    """The same, always by the strict reader."""
     try:
         if len(body) > LARGE:
             _check_shape(body)
@@ -152,10 +152,10 @@ def read_closely(body: bytes, kind: type[T]) -> T:
 
 
 def _check_shape(body: bytes) -> None:
-    """Refuse a long document at the first value that no request has, before all the others are made into objects.
+    """Refuse a long document at the first value that no request has, before its values become objects.
 
-    A megabyte of brackets takes a quarter of a second to read, in which nobody else is answered. What is not JSON at all is left to the
-    reader, which gets no further than this did.
+    Reading a megabyte of brackets takes a quarter of a second and would delay other requests. If it is not JSON at all, the strict
+    reader stops at the same place and reports it.
     """
     try:
         _SHAPE.decode(body)
@@ -175,7 +175,7 @@ def shorten(text: str, most: int = LONGEST_ECHO) -> str:
 
 
 def _plain(message: str, kind: Any = None) -> str:
-    """What msgspec says, as a sentence that names the field and what is accepted.
+    """A message of msgspec as a sentence that names the field and what is accepted.
 
     >>> _plain("Expected `int`, got `str` - at `$.n`")
     'n: expected int, got str'
@@ -186,7 +186,7 @@ def _plain(message: str, kind: Any = None) -> str:
     if "regex" in text or "`str` of length" in text:
         text = f"accepted: text of 1 to {LONGEST_ID} characters without control characters"
     elif text.startswith("Object contains unknown field"):
-        # The name is the client's, and may be of any length.
+        # The client chose the name, so it may be long.
         known = _PARTS.get(re.split(r"\W", field)[0], kind)
         fields = f"; accepted: {', '.join(known.__struct_encode_fields__)}" if hasattr(known, "__struct_encode_fields__") else ""
         text = f"the field {shorten(text.partition('`')[2].rpartition('`')[0])!r} is unknown{fields}"
@@ -199,7 +199,7 @@ def _plain(message: str, kind: Any = None) -> str:
 
 
 def _check_escapes(value: Any) -> None:
-    """Only an escape can write half a character."""
+    """Only an escape can produce a lone surrogate."""
     if _SURROGATE.search(json.dumps(value, ensure_ascii=False)):
         raise BadValue("a text holds half a character (a lone surrogate); accepted: text")
 
@@ -216,7 +216,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _finite(number: str) -> float:
-    """A number with a point or an exponent. One that is whole is a whole number, as it is in a JSON schema: 2.0 is 2."""
+    """A number with a point or an exponent. If it is whole, it becomes an integer, as in JSON Schema: 2.0 is 2."""
     value = float(number)
     if not math.isfinite(value):
         raise BadValue(f"the number {shorten(number)} is too large")

@@ -1,4 +1,4 @@
-"""Whose batch is worked on: a batch takes a thousand times as long as a rating, and whoever sends several would starve the others."""
+"""Turns of batches. A batch takes a thousand times as long as a rating, so one client with many batches could starve the others."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,22 +7,22 @@ from contextlib import asynccontextmanager
 from albatross.service.api.errors import Overloaded
 
 MOST_BATCHES = 3
-"""Batches that are worked on at once, at most; of one key, one."""
+"""At most so many batches are worked on at once; at most one per key."""
 MOST_WAITING = 32
 MOST_WAITING_OF_KEY = 8
 
 
 class Turns:
-    """Who has a turn, and who waits for one, in the order in which they came. Belongs to one event loop."""
+    """The batches at work and the batches that wait, first come first served. Belongs to one event loop."""
 
     def __init__(self) -> None:
         self._working: list[str | None] = []
-        """The names of the keys; nothing where there are no keys."""
+        """Names of keys; None without a key."""
         self._waiting: list[tuple[str | None, asyncio.Future[None]]] = []
 
     @asynccontextmanager
     async def take(self, key: str | None) -> AsyncIterator[None]:
-        """Wait for a turn, and have it until the work is over, whether or not somebody waits for the answer."""
+        """Wait for a turn, and keep it until the work is done, even if the client has left."""
         if self._may_begin(key):
             self._working.append(key)
         else:

@@ -1,4 +1,4 @@
-"""The configuration file of a service: read, checked, and shown as an example."""
+"""The configuration file of a service: reading, checks, and an example."""
 
 import json
 import textwrap
@@ -18,7 +18,7 @@ WIDTH = 118
 
 
 def read_file(path: Path, accepted: Mapping[str, Setting] = BY_KEY) -> dict[str, Any]:
-    """What a configuration file says. Refuses, with the name of the file and of the key, whatever is not accepted."""
+    """The settings in a configuration file. An error names the file and the key."""
     try:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -32,7 +32,7 @@ def read_file(path: Path, accepted: Mapping[str, Setting] = BY_KEY) -> dict[str,
 
 
 def file_beside(folder: Path, given: Path | None = None) -> Path | None:
-    """The configuration file of a folder: the one given, or the one in it, if there is any."""
+    """The configuration file: the given one, or the one in the folder if there is one."""
     beside = folder / FILE
     return given if given is not None else beside if beside.exists() else None
 
@@ -43,14 +43,14 @@ def _read(given: dict[str, Any], folder: Path, accepted: Mapping[str, Setting]) 
         if key not in accepted:
             if key in BY_KEY:
                 where = "the file of the whole process" if BY_KEY[key].process else "the file in the folder of each service"
-                raise InvalidInput(f"{key} belongs into {where}; accepted here: {', '.join(accepted)}")
+                raise InvalidInput(f"{key} belongs in {where}; accepted here: {', '.join(accepted)}")
             raise unknown("key", key, [*accepted, SET])
     values = {key: BY_KEY[key].kind.read(key, value) for key, value in given.items()}
     for key, value in values.items():
         if BY_KEY[key].kind is PATH:
             values[key] = folder / value
     if parameters is not None and "policy" not in values:
-        raise InvalidInput(f"{SET} is given without policy; accepted: beside the policy whose parameters these are")
+        raise InvalidInput(f"{SET} is given without policy; accepted: together with policy")
     if "policy" in values:
         values["policy"] = _policy(values["policy"], {} if parameters is None else parameters, folder)
     return values
@@ -63,13 +63,13 @@ def _policy(name: str, parameters: Any, folder: Path) -> Policy:
 
 
 def example() -> str:
-    """A file with every key, each as a comment with what it means: what is uncommented counts."""
+    """A file with every key, commented out and explained. Uncomment a key to set it."""
     return "".join(f"{line}\n" for line in _example())
 
 
 def _example() -> Iterator[str]:
-    yield f"# Settings of `albatross serve`. Save it as {FILE} in the folder that is served, or say where it is by --config."
-    yield "# Flags on the command line win over what stands here. Relative paths begin at the folder of this file."
+    yield f"# Settings of `albatross serve`. Save this file as {FILE} in the folder that is served, or name it with --config."
+    yield "# Flags on the command line override this file. Relative paths are relative to the folder of this file."
     for setting in SETTINGS:
         yield ""
         yield from (f"# {line}" for line in textwrap.wrap(in_file(setting), WIDTH, break_on_hyphens=False))
@@ -79,7 +79,7 @@ def _example() -> Iterator[str]:
 
 
 def in_file(setting: Setting) -> str:
-    """What it means, for somebody who writes a file and no flags."""
+    """The meaning of a setting, in terms of keys instead of flags."""
     text = setting.meaning.replace("; may be given several times", "")
     for other in SETTINGS:
         text = text.replace(f"{other.flag} ", f"{other.key} ").replace(f"{other.flag},", f"{other.key},")
@@ -88,7 +88,7 @@ def in_file(setting: Setting) -> str:
 
 
 def as_toml(value: Any) -> str:
-    """A value of a setting, as it may stand in a file.
+    """A value of a setting in TOML.
 
     >>> as_toml({"click": 1.0}), as_toml((1.0, 5.0)), as_toml("text"), as_toml(False)
     ('{click = 1}', '[1, 5]', '"text"', 'false')

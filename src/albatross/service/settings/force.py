@@ -1,4 +1,4 @@
-"""Which settings are in force, and where each comes from: a flag, the file, the first event of the log, or the default."""
+"""The settings in force and their sources: a flag, the file, the first event of the log, or the default."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,13 +16,13 @@ DEFAULT, GENESIS, FLAG, LOG = "default", "genesis", "flag", "log"
 class InForce(NamedTuple):
     value: Any
     source: str
-    """The file by its path; otherwise one of the words above."""
+    """The path of the file, or one of the words above."""
 
 
 def settle(
     folder: Path | None, given: Mapping[str, Any], config: Path | None = None, accepted: Mapping[str, Setting] = BY_KEY
 ) -> dict[str, InForce]:
-    """Every setting by its key. What is given, and not none, wins over the file in the folder, or the one that `config` names."""
+    """Every setting by its key. A given value (not None) overrides the file in the folder, or the one that `config` names."""
     path = config if folder is None else file_beside(folder, config)
     told = {} if path is None else read_file(path, accepted)
     found = {}
@@ -37,14 +37,14 @@ def settle(
 
 
 def options_of(settled: Mapping[str, InForce], **further: Any) -> Options:
-    """The options of an engine. What the first event fixes is none where nobody says it: then it may be anything there."""
+    """The options of an engine. A setting that the first event fixes is None if it was not given: then any value there is accepted."""
     given: dict[str, Any] = {key: None if BY_KEY[key].genesis and told.source == DEFAULT else told.value for key, told in settled.items()}
     given["closed"] = given["closed_catalogue"]
     return Options(**{name: given[name] for name in Options.__struct_fields__ if name in given} | further)
 
 
 def with_genesis(settled: Mapping[str, InForce], genesis: Genesis, rewards: Mapping[str, float]) -> dict[str, InForce]:
-    """The same for a folder that has a log, whose first event counts. `rewards`: of events, as they are now."""
+    """The same for a folder with a log: the settings in its first event count. `rewards`: the current rewards of named events."""
     fixed = {setting.key: getattr(genesis, setting.genesis) for setting in SETTINGS if setting.genesis is not None}
     found = {key: InForce(fixed[key], GENESIS) if key in fixed else told for key, told in settled.items()}
     found["policy"] = InForce(policy_of(genesis), GENESIS)
@@ -54,7 +54,7 @@ def with_genesis(settled: Mapping[str, InForce], genesis: Genesis, rewards: Mapp
 
 
 def described(settled: Mapping[str, InForce]) -> list[str]:
-    """A line for each setting, as it might stand in a file, with where it comes from."""
+    """One line per setting, in the syntax of the file, with its source."""
     lines = []
     for key, told in settled.items():
         value = told.value

@@ -1,4 +1,4 @@
-"""What a setting accepts: a word of the command line, or a value of TOML."""
+"""Kinds of settings: accepted words of the command line and values of TOML."""
 
 import math
 import re
@@ -16,19 +16,19 @@ _ORIGIN = re.compile(rf"[A-Za-z][A-Za-z0-9+.-]*://{_NAME}(?::\d{{1,5}})?/?")
 
 
 class WrongWord(ValueError):
-    """One of several words is not accepted."""
+    """One word of a list is not accepted."""
 
 
 class Kind(NamedTuple):
-    """`convert` raises `ValueError` for what is not accepted."""
+    """A kind of setting. `convert` raises `ValueError` for a value that is not accepted."""
 
     word: Any
-    """The type that a parser of the command line reads; `convert` gets that, or what stood in a file."""
+    """The type that the command-line parser reads; `convert` gets that, or the value from a file."""
     accepted: str
     convert: Callable[[Any], Any]
 
     def read(self, name: str, given: Any) -> Any:
-        """The value, or a refusal that names the setting, what was given and what is accepted."""
+        """The value. An error names the setting, the given value and what is accepted."""
         try:
             return self.convert(given)
         except WrongWord as wrong:
@@ -145,7 +145,7 @@ ORIGINS = Kind(list[str], "scheme and host, and a port if it is not the usual on
 
 
 def parse_scale(text: str) -> tuple[float, float]:
-    """Lowest and highest rating, as --scale has them.
+    """Lowest and highest rating, in the syntax of --scale.
 
     >>> parse_scale("1..5"), parse_scale("-10..10")
     ((1.0, 5.0), (-10.0, 10.0))

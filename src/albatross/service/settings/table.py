@@ -1,4 +1,4 @@
-"""The table of settings: flags of the command line, keys of the configuration file, lines of `albatross doctor`."""
+"""The table of settings. It gives the flags of the command line, the keys of the configuration file and lines of `albatross doctor`."""
 
 from typing import Any, NamedTuple
 
@@ -8,17 +8,17 @@ from albatross.service.settings.kinds import EVENTS, HOSTS, ORIGINS, PATH, SCALE
 
 class Setting(NamedTuple):
     key: str
-    """In the file; with hyphens, the flag."""
+    """The key in the file; with hyphens, the flag."""
     kind: Kind
     meaning: str
     example: Any
-    """For the file, as TOML has it."""
+    """Example for the file, as a TOML value."""
     default: Any = None
-    """What is in force where nobody says anything; none: nothing."""
+    """The value if none is given; None: not set."""
     genesis: str | None = None
-    """The attribute of the first event that fixes it, once there is one."""
+    """The attribute of the first event that fixes the setting, once there is a log."""
     process: bool = False
-    """Whether it is of the whole process, where that serves several folders."""
+    """Whether it belongs to the whole process when that serves several folders."""
 
     @property
     def flag(self) -> str:
@@ -44,7 +44,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "accept_changed_policy",
         SWITCH,
-        "Where the source of a policy from outside has changed: learn from the whole log anew, with the new source.",
+        "If the source of your own policy has changed: rebuild the model from the whole log with the new source.",
         False,
         False,
     ),
@@ -52,7 +52,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "floor",
         number(0, 1),
-        f"Share of decisions left to chance, so that propensities are true; {FLOOR} for a new folder.",
+        f"Share of places filled at random, so that propensities are valid; {FLOOR} for a new folder.",
         FLOOR,
         FLOOR,
         genesis="floor",
@@ -61,21 +61,21 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "events",
         EVENTS,
-        "Names of events, and what they are worth, as impression=0,click=1,cart=3,purchase=5. Then `event` may stand for `rating` in "
-        "feedback; of the same item of a decision the last one counts. Without --scale, the scale is that of the events.",
+        "Named events and their rewards, as impression=0,click=1,cart=3,purchase=5. Then feedback may have `event` instead of `rating`; "
+        "the last event for an item of a decision counts. Without --scale, the scale is that of the rewards.",
         {"click": 1, "cart": 3, "purchase": 5},
         genesis="events",
     ),
     Setting(
         "silence",
         SILENCE,
-        "What it counts for that nobody answers, and after how long, as 30m=0. Units: s, m, h, d. What comes later takes its place.",
+        "Reward of an item that gets no answer, and after which time, as 30m=0. Units: s, m, h, d. A later answer replaces it.",
         "30m=1",
     ),
     Setting(
         "retention",
         TIME,
-        "How long a decision that nobody answers stays in the log, as 90d; for ever if not given. An answer that comes later is refused.",
+        "How long a decision without an answer stays in the log, as 90d; for ever if not given. A later answer is refused.",
         "90d",
     ),
     Setting(
@@ -85,7 +85,7 @@ SETTINGS: tuple[Setting, ...] = (
         "commit",
         "commit",
     ),
-    Setting("queue", whole(1), f"Requests that may wait, at most; beyond, they are refused with 429. {QUEUE} if not given.", QUEUE, QUEUE),
+    Setting("queue", whole(1), f"Limit of waiting requests; further ones are refused with 429. {QUEUE} if not given.", QUEUE, QUEUE),
     Setting(
         "allow_origin",
         ORIGINS,
@@ -96,18 +96,18 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "snapshots",
         PATH,
-        "With an address of PostgreSQL: the folder for snapshots, which make a start quick. If not given, one in the user's cache.",
+        "With a PostgreSQL address: the folder for snapshots, for a quick start. A folder in the user's cache if not given.",
         "snapshots",
     ),
     Setting(
         "host",
         TEXT,
-        "Address to listen on. Anything but this machine, which is 127.0.0.1 and the default, needs a key: albatross keys create.",
+        "Address to listen on. 127.0.0.1, only this machine, if not given. Any other needs a key: albatross keys create.",
         "127.0.0.1",
         "127.0.0.1",
         process=True,
     ),
-    Setting("port", whole(0, 65535), "Port to listen on; 0 for any that is free; 8000 if not given.", 8000, 8000, process=True),
+    Setting("port", whole(0, 65535), "Port to listen on; 0 for any free port; 8000 if not given.", 8000, 8000, process=True),
     Setting("certificate", PATH, "TLS: the certificate chain, a PEM file.", "chain.pem", process=True),
     Setting("private_key", PATH, "TLS: its private key, a PEM file.", "key.pem", process=True),
     Setting(
@@ -121,7 +121,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "log",
         choice("text", "json"),
-        "How to log, to standard error: text, or json, one object a line. text if not given.",
+        "Format of the log on standard error: text, or json with one object per line. text if not given.",
         "text",
         "text",
         process=True,
@@ -131,4 +131,4 @@ SETTINGS: tuple[Setting, ...] = (
 BY_KEY = {setting.key: setting for setting in SETTINGS}
 
 SET = "set"
-"""The key of a table with the parameters of the policy, which on the command line is --set key=value behind --policy."""
+"""The key of a table with the parameters of the policy. On the command line this is --set key=value after --policy."""

@@ -1,4 +1,4 @@
-"""A copy of a folder that is sound by itself, taken while the folder is served."""
+"""A self-contained copy of a folder, made while the folder is served."""
 
 import contextlib
 import os
@@ -16,15 +16,15 @@ from albatross.service.storage.reading import Progress, check_log, nothing
 from albatross.service.storage.store import ReadableLog
 
 NAME = re.compile(r"(\d{6,})-event-\d+")
-"""What we call our own; anything else there is somebody's, and stays."""
+"""Names of our own backups. Other files in that folder are left alone."""
 KEEP = 3
-"""Backups below the folder itself to keep: the newest."""
+"""How many backups to keep in the folder itself: the newest."""
 
 
 def copy_folder(folder: Path, target: Path, progress: Progress = nothing) -> Head:
-    """Copy the log as it is now, its mark, keys and settings to a new folder, and check every row of the copy. Leaves all or nothing.
+    """Copy the log, its mark, keys and settings to a new folder, and check every row of the copy. Leaves the whole folder or nothing.
 
-    Snapshots are not copied: the log has it all.
+    Snapshots are not copied: they can be rebuilt from the log.
     """
     with reading_log(folder) as log:
         return copy_log(log, _read(folder / KEYS), _read(folder / SETTINGS), target, progress)
@@ -68,7 +68,7 @@ def _read(path: Path) -> bytes | None:
 
 
 def keep_backup(folder: Path) -> tuple[Path, Head]:
-    """Take a backup below the folder itself, and remove all but the newest."""
+    """Make a backup inside the folder itself, and remove all but the newest."""
     with reading_log(folder) as log:
         seq = log.head.seq
     ours = {int(found[1]): path for path in (folder / BACKUPS).glob("*") if (found := NAME.fullmatch(path.name))}

@@ -1,7 +1,7 @@
-"""What the log holds: the kinds of events, as they are written. Nothing here knows what can be asked or answered.
+"""The kinds of events as they are written in the log. This module does not know the requests and answers of the API.
 
-An event is a JSON array whose first element is its kind. A field may be added at the end, with a default, and a kind of event; then old
-logs read as before. Anything else is a new format, with a function in `storage.migration`.
+An event is a JSON array whose first element is its kind. A new field may be added at the end, with a default; a new kind may be added
+too. Then old logs can still be read. Any other change is a new format, with a function in `storage.migration`.
 """
 
 import hashlib
@@ -16,21 +16,21 @@ FORMAT = 2
 
 
 class Outside(Struct, frozen=True, array_like=True):
-    """Where the policy of a folder comes from, if it is none of albatross."""
+    """Where a policy that is not part of albatross comes from."""
 
     reference: str
-    """Its module, or the path of its file; and its class."""
+    """Its class, after its module or the path of its file."""
     digest: str
-    """Of its sources: others would learn something else from the same log."""
+    """Of its sources. Other sources could learn something else from the same log."""
 
 
 class Genesis(Struct, frozen=True, array_like=True, tag="genesis"):
-    """The first event: what everything after it is to be understood by."""
+    """The first event: the settings that all later events depend on."""
 
     at: float
     format: int
     folder: str
-    """A random name, so that decisions of one folder are strangers to another."""
+    """A random name, so that a decision of one folder is unknown to another."""
     policy: str
     parameters: dict[str, Any]
     scale: tuple[float, float]
@@ -38,22 +38,22 @@ class Genesis(Struct, frozen=True, array_like=True, tag="genesis"):
     floor: float
     closed: bool
     kernel: str
-    """The code that learned first; other code may give other last bits."""
+    """Fingerprint of the code at the beginning. Other code may give other last bits."""
     users: list[str]
     items: list[str]
     inherited: int = 0
-    """Events up to this one were taken over from a log under another policy."""
+    """Events up to this one were copied from a log under another policy."""
     outside: Outside | None = None
     """None: a policy of albatross."""
     events: dict[str, float] = {}
-    """What events with names are worth, until it is changed."""
+    """Rewards of named events, until they are changed."""
     shard: int = 0
     shards: int = 1
-    """The log is that of one shard of so many, each with users of its own."""
+    """The number of shards. Each shard has its own users and log."""
 
 
 class Item(Struct, frozen=True, array_like=True, tag="item"):
-    """There is such an item, and it may be shown."""
+    """The item exists and may be shown."""
 
     at: float
     item: str
@@ -69,18 +69,18 @@ Attribute = str | list[str] | float
 
 
 class Description(Struct, frozen=True, omit_defaults=True):
-    """What was said of an item; what was not said is not there, and stays as it was."""
+    """A description of an item. A field that is not given keeps its old value."""
 
     attributes: dict[str, Attribute] | UnsetType = UNSET
-    """All of them: these take the place of those before."""
+    """All attributes: they replace the earlier ones."""
     available_from: float | UnsetType | None = UNSET
     available_until: float | UnsetType | None = UNSET
-    """Seconds since 1970; none: always."""
+    """Seconds since 1970; None: no limit."""
     in_stock: bool | UnsetType = UNSET
 
 
 class Described(Struct, frozen=True, array_like=True, tag="description"):
-    """An item is described anew, or otherwise."""
+    """An item was described, for the first time or again."""
 
     at: float
     item: str
@@ -98,7 +98,7 @@ class Placed(Struct, frozen=True, array_like=True):
 
 
 class Part(Struct, frozen=True):
-    """A rating of the user's own, and what it adds to a mean."""
+    """A rating by the user, and its contribution to a mean."""
 
     item: str
     rating: float | None
@@ -118,7 +118,7 @@ class ReasonForItem(Struct, frozen=True):
     base: float | None = None
     parts: list[Part] = []
     others: float = 0.0
-    """Base + parts + others = mean, where the policy takes its mean apart."""
+    """Base + parts + others = mean, if the policy can decompose its mean."""
     why: list[str] = []
 
 
@@ -130,25 +130,25 @@ class Region(Struct, frozen=True):
 
 
 class Reasons(Struct, frozen=True):
-    """Why a decision was made, where somebody asked."""
+    """Why a decision was made, if the request asked for it."""
 
     user_ratings: int
     pending: list[str]
     items: list[ReasonForItem]
     ellipsoid: Region | None
     close: list[Placed] = []
-    """The items with the next best scores, by the model of the decision."""
+    """The items with the next best scores, by the model that decided."""
 
 
 class Rules(Struct, frozen=True, array_like=True):
-    """What a decision had to observe."""
+    """The rules of a decision."""
 
     where: dict[str, Any] | None
-    """The condition on items, as it was asked."""
+    """The condition on items, as requested."""
     quotas: list[tuple[str, int]]
-    """Attribute, and how many items may share a label of it."""
+    """Attribute, and how many items may share one of its labels."""
     fresh: list[float] | None
-    """The share of new items, how often an item may have been shown and still be new, and 1 where the share is that of a slate."""
+    """The share of new items; how often a new item may have been shown; 1 if the share is that of a slate."""
     by: Literal["policy", "popular", "new"]
 
 
@@ -165,10 +165,10 @@ class Decided(Struct, frozen=True, array_like=True, tag="decision"):
     items: list[Placed]
     reasons: Reasons | None
     incarnation: str = ""
-    """A random name of the engine's life, part of the decision's id: two copies of a folder never give the same id."""
+    """A random id of the engine's incarnation, part of the decision's id: two copies of a folder never give the same id."""
     rules: Rules | None = None
     item_version: int = 0
-    """What was known of items: the last version that was folded."""
+    """The last version of the item exchange that was applied."""
 
 
 class Rated(Struct, frozen=True, array_like=True, tag="feedback", gc=False):
@@ -180,36 +180,36 @@ class Rated(Struct, frozen=True, array_like=True, tag="feedback", gc=False):
     decision: int | None
     mean: float | None
     score: float | None
-    """What the decision said of the item, where there was one."""
+    """The decision's values for the item, if there was a decision."""
     again: bool = False
-    """Whether the item of the decision had been rated before, which old logs allowed."""
+    """Whether the item of the decision was rated before, which old logs allowed."""
 
 
 class Reacted(Struct, frozen=True, array_like=True, tag="reaction", gc=False):
-    """What somebody did with an item: an event with a name, worth a reward. Of the same item of a decision, the last one counts."""
+    """A named event for an item, with its reward. The last event for the same item of a decision counts."""
 
     at: float
     event_id: str
-    """Empty where nobody sent it: silence."""
+    """Empty if no client sent it: silence."""
     user: str
     item: str
     event: str
-    """Empty where it is a rating that takes the place of silence."""
+    """Empty for a rating that replaces silence."""
     rating: float
-    """What the name was worth then."""
+    """The reward of the event at that time."""
     decision: int | None
     mean: float | None
     score: float | None
     number: int = 0
-    """How many answers of the same item of the decision came before."""
+    """How many answers to the same item of the decision came before."""
     replaces: int | None = None
-    """The last of them, whose rating is taken back …"""
+    """The row of the last of them, whose rating is undone …"""
     before: float | None = None
-    """… and how much that was."""
+    """… and that rating."""
 
 
 class Rewards(Struct, frozen=True, array_like=True, tag="rewards"):
-    """From here on, these are the names of events, and what they are worth."""
+    """The named events and their rewards from here on."""
 
     at: float
     number: int
@@ -218,50 +218,50 @@ class Rewards(Struct, frozen=True, array_like=True, tag="rewards"):
 
 
 class Forget(Struct, frozen=True, array_like=True, tag="forget"):
-    """The events that were erased. Who it was is not said."""
+    """The numbers of the erased events, without the user."""
 
     at: float
     erased: list[int]
 
 
 class Dropped(Struct, frozen=True, array_like=True):
-    """A decision that was erased because nobody answered it: what it showed still counts as shown. To whom is not said."""
+    """A decision that was erased because it got no answer. Its items still count as shown. The user is not named."""
 
     seq: int
     items: list[str]
     handle: str | None
-    """What it was found by, if anything: two hexadecimal digits a byte."""
+    """The handle of its request id in hexadecimal, if it had one."""
 
 
 class Expire(Struct, frozen=True, array_like=True, tag="expire"):
-    """Decisions that nobody answered in time, erased."""
+    """Decisions that got no answer in time and were erased."""
 
     at: float
     decisions: list[Dropped]
 
 
 class Adopt(Struct, frozen=True, array_like=True, tag="adopt"):
-    """The sources of the policy have changed, and that was accepted: from here on, the model is what they make of the whole log."""
+    """The policy's changed source was accepted: from here on, the model is what the new source learns from the whole log."""
 
     at: float
     number: int
-    """The first of a log is 1."""
+    """The first change of a log is 1."""
     outside: Outside
     parameters: dict[str, Any]
     kernel: str
 
 
 class Exchanged(Struct, frozen=True, array_like=True, tag="exchange"):
-    """From here on, what the users of all shards have added to what is known of items is known here, up to this version."""
+    """From here on, the model includes what all shards have learned of the items up to this version."""
 
     at: float
     version: int
     digest: str
-    """Of its payloads, which are kept beside the log."""
+    """Of the payloads, which are stored beside the log."""
 
 
 class Joined(Struct, frozen=True, array_like=True, tag="join"):
-    """A visitor turned out to be a user: what they said, and what is said in their name from now on, is the user's."""
+    """A visitor is now known to be a user: the visitor's past and future events belong to that user."""
 
     at: float
     visitor: str
@@ -271,7 +271,7 @@ class Joined(Struct, frozen=True, array_like=True, tag="join"):
 Event = Genesis | Item | Retire | Decided | Rated | Forget | Expire | Adopt | Reacted | Rewards | Described | Joined | Exchanged
 
 CATALOGUE = (Item, Retire, Described, Rewards)
-"""What is the same for all shards: it stands in a log of its own, and a shard copies it into its log before it uses it."""
+"""Events that are the same for all shards. They are in a log of their own; a shard copies them into its log before it uses them."""
 _OPENINGS = tuple(f'["{kind.__struct_config__.tag}"'.encode() for kind in CATALOGUE)
 
 encode = msgspec.json.Encoder().encode
@@ -280,12 +280,12 @@ decode_all = msgspec.json.Decoder(list[Event]).decode
 
 
 def is_shared(body: bytes | None) -> bool:
-    """Whether an event is one of the catalogue, as it is written."""
+    """Whether a written event belongs to the catalogue."""
     return body is not None and body.startswith(_OPENINGS)
 
 
 def digest_of_version(contents: Iterable[bytes | None]) -> str:
-    """A name for the payloads of a version."""
+    """A digest of the payloads of a version."""
     digest = hashlib.blake2b(digest_size=16)
     for content in contents:
         digest.update(b"none" if content is None else hashlib.blake2b(content, digest_size=16).digest())
@@ -293,11 +293,11 @@ def digest_of_version(contents: Iterable[bytes | None]) -> str:
 
 
 SILENCE = "silence"
-"""The name of the event that nobody did anything, where it has no id."""
+"""The name of the event without id which says that there was no reaction."""
 
 
 def event_handle(event_id: str) -> bytes:
-    """What the same rating is recognised by, for ever."""
+    """The handle by which a repeated delivery of the same rating is recognised, for ever."""
     return hashlib.blake2b(b"event " + event_id.encode(), digest_size=16).digest()
 
 
@@ -306,27 +306,27 @@ def request_handle(request_id: str) -> bytes:
 
 
 def answer_handle(decision: int, item: str) -> bytes:
-    """What is taken when an item of a decision was rated: it is rated once."""
+    """The handle that is taken once an item of a decision is rated, so that it is rated once."""
     return hashlib.blake2b(b"answer %d " % decision + item.encode(), digest_size=16).digest()
 
 
 def reaction_handle(decision: int, item: str, number: int) -> bytes:
-    """What is taken when the answer to an item of a decision is replaced for the first, second, … time."""
+    """The handle that is taken when the answer to an item of a decision is replaced for the first, second, … time."""
     return hashlib.blake2b(b"answer %d.%d " % (decision, number) + item.encode(), digest_size=16).digest()
 
 
 def rewards_handle(number: int) -> bytes:
-    """What the changes of rewards are found by, one after the other."""
+    """The handle of the first, second, … change of rewards."""
     return hashlib.blake2b(b"rewards %d" % number, digest_size=16).digest()
 
 
 def adoption_handle(number: int) -> bytes:
-    """What the changes of a policy's sources are found by, one after the other."""
+    """The handle of the first, second, … accepted change of the policy's source."""
     return hashlib.blake2b(b"adoption %d" % number, digest_size=16).digest()
 
 
 def handles_of(event: Event) -> list[bytes]:
-    """What an event can be found by."""
+    """The handles of an event."""
     if type(event) is Rated:
         own = event_handle(event.event_id)
         return [own] if event.decision is None or event.again else [own, answer_handle(event.decision, event.item)]
@@ -347,14 +347,14 @@ def handles_of(event: Event) -> list[bytes]:
 
 
 def erased_by(event: Event) -> list[int]:
-    """The rows whose content is gone because of an event."""
+    """The rows whose content an event erased."""
     if type(event) is Forget:
         return event.erased
     return [dropped.seq for dropped in event.decisions] if type(event) is Expire else []
 
 
 class RatingContent(Struct, frozen=True):
-    """What two deliveries of the same rating must have in common."""
+    """What must be equal in two deliveries of the same rating."""
 
     event_id: str
     rating: float
@@ -364,7 +364,7 @@ class RatingContent(Struct, frozen=True):
 
 
 class ReactionContent(Struct, frozen=True):
-    """What two deliveries of the same event with a name must have in common."""
+    """What must be equal in two deliveries of the same named event."""
 
     event_id: str
     event: str
@@ -374,10 +374,10 @@ class ReactionContent(Struct, frozen=True):
 
 
 class QuestionContent(Struct, frozen=True):
-    """What two askings with the same request_id must have in common."""
+    """What must be equal in two requests with the same request_id."""
 
     user: str
-    """Empty where an id was asked for: a visitor."""
+    """Empty for a visitor without an id."""
     n: int
     candidates: list[str] | None
     exclude: list[str]
@@ -387,7 +387,7 @@ class QuestionContent(Struct, frozen=True):
 
 
 class RuledContent(Struct, frozen=True):
-    """The same where there are rules."""
+    """The same for a request with rules."""
 
     question: QuestionContent
     rules: Rules

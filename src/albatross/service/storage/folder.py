@@ -1,4 +1,4 @@
-"""The folder of a service: what is in it, who may have it, and how it comes into being."""
+"""The folder of a service: its files, its lock, and its creation."""
 
 import os
 import shutil
@@ -14,17 +14,17 @@ LOG, LOCK, SNAPSHOTS, BACKUPS, KEYS, SETTINGS = "log.sqlite", "lock", "snapshots
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder for its owner only, if there is none."""
+    """Make a folder that only its owner can read, if there is none."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Take back a folder that nobody else knows of yet."""
+    """Remove a folder that was not finished."""
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def tidy(folder: Path) -> None:
-    """Remove what processes that were killed left half written. The caller has the folder for itself."""
+    """Remove unfinished files of killed processes. The caller must hold the lock of the folder."""
     for path in (*folder.glob(".*.partial"), *(folder / SNAPSHOTS).glob(".*.partial"), *folder.glob(f".{LOG}*.unfinished*")):
         path.unlink(missing_ok=True)
     for path in (folder / BACKUPS).glob(".*.unfinished"):
@@ -35,7 +35,7 @@ def tidy(folder: Path) -> None:
 
 
 def check_begun(folder: Path) -> None:
-    """Refuse to begin anew where there was a log."""
+    """Refuse to begin a new log in a folder that had one."""
     mark = read_mark(folder)
     if (folder / MARK).exists() and (mark is None or mark.seq > 1):
         known = "" if mark is None else f", but events up to {mark.seq} were acknowledged"
@@ -46,7 +46,7 @@ def check_begun(folder: Path) -> None:
 
 
 class FolderLock:
-    """Keeps every other process from writing to a folder, until it is released or the process ends, however it ends."""
+    """Keeps other processes from writing to a folder, until it is released or the process ends in any way."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -68,7 +68,7 @@ class FolderLock:
         self._file.close()
 
     def abandon(self) -> None:
-        """In a forked child: the lock is the parent's, and the child must not keep it alive."""
+        """In a forked child: close the file, because the lock belongs to the parent."""
         self._file.close()
 
 

@@ -1,4 +1,4 @@
-"""Where a service is at home: its log, and the folder with what lies beside it. A folder has both; a database has the log alone."""
+"""The home of a service: its log, and a folder for snapshots. A folder home has both; a database holds the log only."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, closing
@@ -16,22 +16,22 @@ from albatross.service.storage.snapshots import remove_all
 from albatross.service.storage.store import ReadableLog, Row, Store
 
 POSTGRES = ("postgresql://", "postgres://")
-"""How an address of PostgreSQL begins."""
+"""Prefixes of a PostgreSQL address."""
 
 
 class Home(Protocol):
-    """Its name, as `str` gives it, stands in sentences: no password is in it."""
+    """`str` of a home is its name in messages; it has no password in it."""
 
     @property
     def folder(self) -> Path:
-        """Of snapshots."""
+        """The folder for snapshots."""
 
     @property
     def begun(self) -> bool:
-        """Whether there is a log. Refuses a home that had one and lost it."""
+        """Whether there is a log. Refuses a home that has lost its log."""
 
     def claim(self) -> None:
-        """Before anything is written. Raises `InvalidInput` where another process is at home."""
+        """Lock the home before anything is written. Raises `InvalidInput` if another process holds it."""
 
     def begin(self, rows: Sequence[Row]) -> None:
         """Make the log, with its first rows."""
@@ -40,33 +40,33 @@ class Home(Protocol):
         """The log, for writing."""
 
     def release(self) -> None:
-        """After the log was closed, or could not be opened."""
+        """Release the lock, after the log was closed or could not be opened."""
 
     def reading(self) -> AbstractContextManager[ReadableLog]:
-        """The log as it is now, also while it is written to."""
+        """The log as it is now, also while another process writes to it."""
 
     @property
     def keyring(self) -> Keyring:
-        """Where the service keeps its keys."""
+        """The store of the service's keys."""
 
     def erased(self) -> None:
-        """Something was erased from the log: remove copies of how it was."""
+        """Something was erased from the log: remove old copies that still contain it."""
 
     def keep_backup(self) -> tuple[Path, Head]:
-        """Take a backup beside the log, while it is written to."""
+        """Make a backup beside the log, while it is written to."""
 
     def facts(self) -> list[str]:
-        """What is worth knowing of it, for `albatross doctor`."""
+        """Facts for `albatross doctor`."""
 
     def take_over(self, folder: Path) -> Head:
-        """Make the log from that of a folder, which stays as it is."""
+        """Make the log from the log of a folder. That folder is not changed."""
 
     def accept_loss(self) -> tuple[Head | None, Head]:
-        """Take the log as it is for all there ever was. Returns what was known to be acknowledged, and where the log ends."""
+        """Accept the log as it is as complete. Returns the last event known to be acknowledged, and the head of the log."""
 
 
 class FolderHome:
-    """A folder with everything, for one process at a time."""
+    """A folder with everything, used by one process at a time."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
@@ -99,7 +99,7 @@ class FolderHome:
     def release(self) -> None:
         if self._lock is None:
             return
-        if self._made and not (self.folder / LOG).exists():  # nobody else can have begun it: we hold the lock
+        if self._made and not (self.folder / LOG).exists():  # we hold the lock, so no other process has begun it
             remove_unfinished(self.folder)
         self._lock.release()
 
@@ -111,7 +111,7 @@ class FolderHome:
         return FileKeyring(self.folder)
 
     def erased(self) -> None:
-        for old in self.folder.glob("log.format-*.sqlite"):  # they have it all, too
+        for old in self.folder.glob("log.format-*.sqlite"):  # they still contain what was erased
             old.unlink()
 
     def keep_backup(self) -> tuple[Path, Head]:
@@ -127,12 +127,12 @@ class FolderHome:
         lock = FolderLock(self.folder)
         try:
             with closing(LogReader(self.folder / LOG)) as log:
-                for _ in log.read():  # what is left must be sound
+                for _ in log.read():  # the remaining rows must be valid
                     pass
                 if log.head.seq == 0:
                     raise InvalidInput(f"{self.folder}: nothing is left of the log; accepted: a log with at least its first event")
                 before, now = read_mark(self.folder), log.head
-            remove_all(self.folder)  # some may know of what is gone
+            remove_all(self.folder)  # some may contain lost events
             write_mark(self.folder, now)
         finally:
             lock.release()
@@ -140,12 +140,12 @@ class FolderHome:
 
 
 def is_address(where: str | Path) -> bool:
-    """Whether this names a database and not a folder."""
+    """Whether this is the address of a database and not a folder."""
     return isinstance(where, str) and where.startswith(POSTGRES)
 
 
 def home_of(where: str | Path, snapshots: Path | None = None) -> Home:
-    """The home that a folder or the address of a database names. `snapshots`: a folder for those of a database."""
+    """The home for a folder or the address of a database. `snapshots`: the folder for snapshots of a database."""
     if is_address(where):
         from albatross.service.storage.postgres.home import PostgresHome  # an extra, needed only here
 
@@ -153,12 +153,12 @@ def home_of(where: str | Path, snapshots: Path | None = None) -> Home:
     if snapshots is not None:
         raise InvalidInput(f"{where} keeps its snapshots itself; accepted: a folder for snapshots with an address postgresql://…")
     if isinstance(where, str) and "://" in where:
-        raise InvalidInput(f"{where.partition('://')[0]}:// is not a kind of home; accepted: a folder, or postgresql://…")
+        raise InvalidInput(f"{where.partition('://')[0]}:// is not supported; accepted: a folder, or postgresql://…")
     return FolderHome(where)
 
 
 def existing_home(where: str | Path, snapshots: Path | None = None) -> Home:
-    """The same, where there must be a log already."""
+    """The same, for a home that must have a log already."""
     home = home_of(where, snapshots)
     if isinstance(home, FolderHome):
         check_folder(home.folder)

@@ -1,4 +1,4 @@
-"""Where a service keeps what it knows of its keys: one document, which several processes read and change."""
+"""Where the key records of a service are stored: one document that several processes read and change."""
 
 import os
 from collections.abc import Callable, Hashable, Iterator
@@ -13,31 +13,31 @@ LOCK = "keys.lock"
 
 
 class Keyring(Protocol):
-    """A document that is there from the first key on, and never gone again."""
+    """A document that exists from the first key on, and must not disappear after that."""
 
     @property
     def name(self) -> str:
-        """Of the service, as commands take it."""
+        """The name of the service, as commands take it."""
 
     @property
     def lost(self) -> bool:
-        """Whether there was a document, if there is none."""
+        """If there is no document: whether there was one before."""
 
     def stamp(self) -> Hashable | None:
-        """Another one whenever the document is; none where there is none. Raises `OSError` where that cannot be told."""
+        """A value that changes whenever the document does; None if there is no document. Raises `OSError` if it cannot be read."""
 
     def read(self) -> bytes | None:
-        """The document; none where there is none."""
+        """The document, or None."""
 
     def close(self) -> None:
-        """Nobody asks for a stamp any more."""
+        """No more stamps will be asked for."""
 
     def changing(self) -> AbstractContextManager[Callable[[bytes], None]]:
-        """Keep every other process from changing it. What is given is durable when it returns."""
+        """Lock the document against other processes, and give a function that replaces it. When that function returns, it is durable."""
 
 
 class FileKeyring:
-    """A file in the folder of the service. The lock beside it stays behind, and says that there has been a key."""
+    """A file in the folder of the service. The lock file beside it stays, and shows that there has been a key."""
 
     def __init__(self, folder: Path) -> None:
         self.name, self.path = str(folder), folder / KEYS

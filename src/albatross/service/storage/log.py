@@ -1,4 +1,4 @@
-"""The log in one SQLite file, in WAL mode: one writer, and readers who see it as it was when they began."""
+"""The log in one SQLite file, in WAL mode: one writer, and readers that see the log as it was when they began."""
 
 import contextlib
 import functools
@@ -20,23 +20,23 @@ from albatross.service.storage.store import NO_CHAIN, SALT, DamagedLog, Found, R
 CHUNK = 10_000
 """Rows read at a time."""
 ROWS_AT_ONCE = (64, 16, 4, 1)
-"""Rows that one statement inserts, by turns: few sizes, so that SQLite need not prepare the statement anew."""
+"""Rows per INSERT statement. There are few sizes, so that SQLite can reuse prepared statements."""
 HANDLES_AT_ONCE = 256
-"""Handles that one statement looks for."""
+"""Handles per SELECT statement."""
 PAGE = 2048
-"""Bytes of a page of a new log. Each handle changes a page of its own, and all of that page is written twice: half of SQLite's usual 4096
-takes little more than half of the processor's time for a commit. A quarter would take longer, as there are more pages then.
-A row adds a page to the journal at least, about."""
+"""Bytes of a page of a new log. Each handle changes a page of its own, and each changed page is written twice. Half of SQLite's default of
+4096 takes little more than half of the processor time of a commit. A quarter takes longer, because there are more pages.
+A row adds about one page to the journal at least."""
 FLUSH_SECONDS = 0.5
-"""With relaxed durability, between two synchronisations: with the time they take, a power failure costs a second at most."""
+"""Seconds between two synchronisations with relaxed durability. With their own duration, a power failure costs a second at most."""
 JOURNAL_BYTES = 1 << 22
-"""Bytes in SQLite's journal from which on it is brought into the main file."""
+"""From this size on, the journal is copied into the main file (checkpoint)."""
 
 UNREADABLE = (sqlite3.Error, UnicodeDecodeError, TypeError)
-"""What damage looks like: to SQLite, to Python's reading of SQLite's complaint, and where a value is of another type than was written."""
+"""The errors of a damaged file: from SQLite, from decoding SQLite's message, and for a value of the wrong type."""
 
 FULL = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")
-"""There is no room, or the file may not grow: the transaction is undone as if it had never been, and reading goes on."""
+"""The disk is full, or the file may not grow: the transaction is rolled back, and reads still work."""
 
 SCHEMA = f"""
 PRAGMA page_size = {PAGE};
@@ -47,14 +47,14 @@ PRAGMA user_version = {FORMAT};
 
 
 class LogReader:
-    """A log as it was when it was opened; whoever writes goes on writing."""
+    """A log as it was when it was opened. A writer may go on."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._connection = _connect(path, readonly=True)
         try:
             check_format(path, self._connection)
-            self._connection.execute("BEGIN")  # from here on, every reading sees the same moment
+            self._connection.execute("BEGIN")  # from here on, all reads see the same snapshot
             self._head = self._last()
         except UNREADABLE as error:
             self._connection.close()
@@ -81,7 +81,7 @@ class LogReader:
         known: dict[bytes, Found] = {}
         for start in range(0, len(handles), HANDLES_AT_ONCE):
             wanted = handles[start : start + HANDLES_AT_ONCE]
-            # Of fewer, the first is looked for again: one statement serves all.
+            # Pad with the first handle, so that a few prepared statements serve all lengths.
             size = next(size for size in (1, 4, 16, 64, HANDLES_AT_ONCE) if size >= len(wanted))
             question = f"SELECT handle, seq, content FROM handles WHERE handle IN ({', '.join('?' * size)})"
             padded = [*wanted, *[wanted[0]] * (size - len(wanted))]
@@ -156,7 +156,7 @@ class LogReader:
             before = rows[-1][0]
 
     def copy(self, target: Path) -> None:
-        """Write the whole log, as it is seen here, to a new file that needs no journal."""
+        """Copy the whole log, as seen here, to a new file without a journal."""
         try:
             with contextlib.closing(sqlite3.connect(target, isolation_level=None)) as copy:
                 self._connection.backup(copy)
@@ -169,7 +169,7 @@ class LogReader:
 
 
 class SQLiteLog(LogReader):
-    """The log of a folder, open for writing. With `durable`, a commit is on disk, and marked, when it returns."""
+    """The log of a folder, open for writing. With `durable`, a commit is on disk and marked when it returns."""
 
     def __init__(self, folder: Path, durable: bool = True) -> None:
         self.path = folder / LOG
@@ -178,10 +178,10 @@ class SQLiteLog(LogReader):
         self._flushed = 0
         self._journal = str(self.path) + "-wal"
         self._unsettled = 0
-        """About so many bytes are in the journal and not in the main file."""
+        """About how many bytes are in the journal and not yet in the main file."""
         self._erasing = True
-        """Whether what was erased may still be in the journal; of an earlier life, nobody knows."""
-        # Before anything may be written: a refused folder stays as it is, journal included.
+        """Whether erased rows may still be in the journal. True at first, because an earlier process may have erased some."""
+        # Check before any write: a refused folder stays as it is, including its journal.
         with contextlib.closing(LogReader(self.path)) as found:
             check_mark(str(folder), read_mark(folder), found)
         self._connection = _connect(self.path)
@@ -190,7 +190,7 @@ class SQLiteLog(LogReader):
                 "journal_mode = WAL",
                 f"synchronous = {'FULL' if durable else 'NORMAL'}",
                 "fullfsync = ON",
-                "wal_autocheckpoint = 0",  # a commit would not tell that its checkpoint failed: `_checkpoint` does
+                "wal_autocheckpoint = 0",  # a commit does not report a failed checkpoint; `_checkpoint` does
                 "secure_delete = ON",
                 "trusted_schema = OFF",
             ):
@@ -210,7 +210,7 @@ class SQLiteLog(LogReader):
         self._commit(rows, ())
 
     def erase(self, rows: Sequence[tuple[int, Sequence[bytes]]], tombstone: Row, private: bool = True) -> None:
-        self._erasing |= private  # until the old pages have left the journal, too
+        self._erasing |= private  # until the old pages have left the journal too
         self._commit([tombstone], rows)
 
     def _commit(self, rows: Sequence[Row], erased: Iterable[tuple[int, Sequence[bytes]]]) -> None:
@@ -223,7 +223,7 @@ class SQLiteLog(LogReader):
             _insert(connection, "handles", 3, handles)
             for seq, gone in erased:
                 connection.execute("UPDATE log SET body = NULL WHERE seq = ?", (seq,))
-                # The first is that of an id, which must be recognised for ever; the others say what the event was.
+                # The first handle is that of an id and must be recognised for ever. The others tell what the event was.
                 connection.executemany("UPDATE handles SET content = x'' WHERE handle = ?", [(handle,) for handle in gone[:1]])
                 connection.executemany("DELETE FROM handles WHERE handle = ?", [(handle,) for handle in gone[1:]])
             connection.execute("COMMIT")
@@ -247,12 +247,12 @@ class SQLiteLog(LogReader):
                 raise StorageFailed(f"{self.path} could not be written, nor the writing be undone ({error})") from error
 
     def _checkpoint(self) -> None:
-        """Bring the journal into the main file and synchronise that. After an erasure the journal is emptied, once nobody reads it."""
+        """Copy the journal into the main file and synchronise it. After an erasure, also empty the journal once no one reads it."""
         try:
             busy, _, _ = self._connection.execute(f"PRAGMA wal_checkpoint({'TRUNCATE' if self._erasing else 'PASSIVE'})").fetchone()
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorname", "") in FULL:
-                return  # the journal has it all, and grows until there is room
+                return  # the journal has everything and grows until there is space
             raise StorageFailed(f"{self.path} could not be synchronised ({error}); nothing more is accepted until a restart") from error
         self._unsettled = 0
         self._erasing = self._erasing and bool(busy)
@@ -262,7 +262,7 @@ class SQLiteLog(LogReader):
             self.flush()
 
     def flush(self) -> None:
-        """The journal itself is synchronised: a checkpoint does so only as far as nobody reads it."""
+        """Synchronise the journal itself: a checkpoint stops at pages that a reader still uses."""
         try:
             with open(self._journal, "rb+") as journal:  # noqa: PTH123 - it has the name that SQLite gave it
                 os.fsync(journal.fileno())
@@ -286,7 +286,7 @@ class SQLiteLog(LogReader):
 
 
 def _insert(connection: sqlite3.Connection, table: str, columns: int, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Insert rows, many by one statement: each statement gives the other threads of Python a chance to make us wait."""
+    """Insert many rows per statement: during each statement, other Python threads may take the interpreter lock."""
     position = 0
     for size in ROWS_AT_ONCE:
         while len(rows) - position >= size:
@@ -301,9 +301,9 @@ def _insertion(table: str, columns: int, size: int) -> str:
 
 
 def create_log(folder: Path, rows: Iterable[Sequence[Row]], name: str = LOG) -> Head:
-    """Make the log of a folder with its first rows and its mark. It has its name only when it is whole.
+    """Make the log of a folder with its first rows and its mark. It gets its name only when it is complete.
 
-    Rows come in groups, so that a long log need not be in memory.
+    Rows come in groups, so that a long log need not fit in memory.
     """
 
     def lines() -> Iterator[tuple[list[Written], list[tuple[bytes, int, bytes]]]]:
@@ -317,7 +317,7 @@ def create_log(folder: Path, rows: Iterable[Sequence[Row]], name: str = LOG) -> 
 
 
 def copy_rows(folder: Path, rows: Iterable[list[Written]], handles: Iterable[list[tuple[bytes, int, bytes]]]) -> Head:
-    """Make the log of a folder with all rows and handles of another, as they stand there."""
+    """Make the log of a folder with all rows and handles of another log, unchanged."""
     return _create(folder, itertools.chain(((part, []) for part in rows), (([], part) for part in handles)), LOG)
 
 

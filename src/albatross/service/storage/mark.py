@@ -1,10 +1,10 @@
-"""A mark of the head of the log, in a file of its own: what it says was acknowledged must be in the log.
+"""The mark: number and hash of the last acknowledged event, in a file of its own. The log must contain that event.
 
-SQLite ends reading its journal silently at the first frame that does not add up. After a crash that is right; after damage, or if
-the journal is lost, acknowledged events are gone without a word. The mark is synchronised after each commit and before anybody is told,
-so a log that ends before its mark has lost something.
+SQLite stops reading its journal silently at the first invalid frame. After a crash that is right. After damage, or if the journal is
+lost, acknowledged events would be gone without an error. The mark is synchronised after each commit and before the client gets its
+answer, so a log that ends before its mark has lost events.
 
-The file has two slots, written by turns: if the power fails while one is written, the other is whole.
+The file has two slots, written in turn: if the power fails during a write, the other slot is intact.
 """
 
 import hashlib
@@ -18,10 +18,10 @@ from albatross.service.api.errors import StorageFailed
 
 MARK = "mark"
 SLOT = 512
-"""Bytes from one slot to the next: a sector, so that no write touches both."""
+"""Bytes from one slot to the next: a disk sector, so that no write touches both."""
 LAYOUT = struct.Struct("<Q16s")
 
-_synchronise = getattr(os, "fdatasync", os.fsync)  # not every system has the quicker one
+_synchronise = getattr(os, "fdatasync", os.fsync)  # not every system has fdatasync, which is quicker
 
 
 class Head(NamedTuple):
@@ -39,10 +39,10 @@ class Mark:
         self._file = self.path.open("r+b", buffering=0)
         slots = _slots(self.path.read_bytes())
         self._slot = 1 if slots[1] is not None and (slots[0] is None or slots[1] > slots[0]) else 0
-        """The newer one: the next is written to the other."""
+        """The newer slot. The next write goes to the other."""
 
     def set(self, head: Head) -> None:
-        """Write the head down. When this returns, it is on disk."""
+        """Write the head. It is on disk when this returns."""
         self._slot = 1 - self._slot
         try:
             self._file.seek(self._slot * SLOT)
@@ -56,7 +56,7 @@ class Mark:
 
 
 def read_mark(folder: Path) -> Head | None:
-    """What the mark of a folder says; none where there is none that can be read."""
+    """The mark of a folder, or None if there is no readable one."""
     try:
         content = (folder / MARK).read_bytes()
     except OSError:
@@ -65,7 +65,7 @@ def read_mark(folder: Path) -> Head | None:
 
 
 def write_mark(folder: Path, head: Head) -> None:
-    """Put a new mark in the place of any other."""
+    """Replace the mark, whatever it was."""
     with whole_file(folder / MARK, 0o600) as partial:
         partial.write_bytes(_encoded(head).ljust(SLOT, b"\0") + bytes(SLOT))
 

@@ -1,6 +1,6 @@
-"""Logs of earlier formats, brought to the present one: a function per format, done on a copy. The old file is kept.
+"""Migration of logs of earlier formats: one function per format, applied to a copy. The old file is kept.
 
-Whoever only reads gets a copy that is thrown away; whoever writes replaces the log by the copy once that is whole.
+A reader uses a temporary copy. A writer replaces the log by the copy once that is complete.
 """
 
 import contextlib
@@ -24,11 +24,11 @@ from albatross.service.storage.reading import check_log
 from albatross.service.storage.store import NO_CHAIN, DamagedLog, Row, check_mark, check_rows
 
 ANSWERED = b"answered"
-"""Content of the handle of an answered decision: there is only one thing it can be."""
+"""Content of the handle of an answered item: it has only one possible value."""
 
 
 def from_format_1(path: Path) -> Iterator[list[Row]]:
-    """Format 1 had no salt in front of bodies, no handles of answers, and called its table of handles `keys`."""
+    """Format 1 had no salt before bodies and no handles of answers, and its table of handles was called `keys`."""
     chain, before = NO_CHAIN, 0
     answered: set[bytes] = set()
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
@@ -65,11 +65,11 @@ def _row_of_format_1(seq: int, body: bytes | None, kept: tuple[bytes, bytes] | N
 
 
 MIGRATIONS: dict[int, Callable[[Path], Iterator[Sequence[Row]]]] = {1: from_format_1}
-"""From each earlier format, the rows as the present one has them."""
+"""For each earlier format, a function that gives the rows in the current format."""
 
 
 def migrate(folder: Path) -> None:
-    """Bring the log of a folder to the present format, if it is not. The caller has the folder for itself."""
+    """Migrate the log of a folder to the current format, if needed. The caller must hold the lock of the folder."""
     path = folder / LOG
     known = format_of(path)
     if known == FORMAT:
@@ -77,18 +77,18 @@ def migrate(folder: Path) -> None:
     journal = folder / f"{LOG}-wal"
     if journal.exists() and journal.stat().st_size:
         with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
-            connection.execute("PRAGMA journal_mode = DELETE").fetchall()  # one file, without a journal that the copy would inherit
+            connection.execute("PRAGMA journal_mode = DELETE").fetchall()  # one file, so that the copy gets no old journal
     name = f"{LOG}.migrated"
     _create(folder, path, known, name)
     kept = folder / f"log.format-{known}.sqlite"
     kept.unlink(missing_ok=True)
     try:
         os.link(path, kept)
-    except OSError:  # not every file system can
+    except OSError:  # not every file system has hard links
         shutil.copy2(path, kept)
     kept.chmod(0o600)
     (folder / name).replace(path)
-    shutil.rmtree(folder / SNAPSHOTS, ignore_errors=True)  # of the old chain
+    shutil.rmtree(folder / SNAPSHOTS, ignore_errors=True)  # they belong to the old chain
     sync_folder(folder)
 
 
@@ -102,18 +102,18 @@ def _create(folder: Path, source: Path, known: int, name: str) -> None:
 
 
 def open_log(folder: Path, durable: bool = True) -> SQLiteLog:
-    """The log of a folder for writing, in the present format."""
+    """The log of a folder for writing, in the current format."""
     migrate(folder)
     return SQLiteLog(folder, durable)
 
 
 @contextlib.contextmanager
 def reading_log(folder: Path) -> Iterator[LogReader]:
-    """The log of a folder as it is now, also while it is written to. Refuses one that has lost what was acknowledged."""
+    """The log of a folder as it is now, also while it is written to. Refuses a log that has lost acknowledged events."""
     check_folder(folder)
     known = format_of(folder / LOG)
     if known == FORMAT:
-        mark = read_mark(folder)  # before the log is opened: the mark may only be behind it
+        mark = read_mark(folder)  # before the log is opened, so that the mark cannot be newer than the log
         with contextlib.closing(LogReader(folder / LOG)) as log:
             check_mark(str(folder), mark, log)
             yield log

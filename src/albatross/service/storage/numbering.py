@@ -1,4 +1,4 @@
-"""Rows that are numbered 1, 2, 3, … by their handles: what stands for the same thing anew, and of which the last one counts."""
+"""Handles numbered 1, 2, 3, … for versions of the same thing, of which the last one counts."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from albatross.service.storage.store import DamagedLog, ReadableLog
 
 
 def last_number(exists: Callable[[int], bool]) -> int:
-    """The last number of a row without gaps, 0 where it is empty. Looks at a few of them, however long the row is.
+    """The last number of a sequence without gaps; 0 if it is empty. A binary search: the time grows with the logarithm of the length.
 
     >>> [last_number(lambda number: number <= length) for length in (0, 1, 2, 3, 1000)]
     [0, 1, 2, 3, 1000]
@@ -22,17 +22,17 @@ def last_number(exists: Callable[[int], bool]) -> int:
 
 
 def answering_handle(decision: int, item: str, number: int) -> bytes:
-    """The handle of an answer to an item of a decision: of the first, then of those that replace it."""
+    """The handle of an answer to an item of a decision: the first answer, or one that replaces it."""
     return reaction_handle(decision, item, number) if number else answer_handle(decision, item)
 
 
 def answers_before(exists: Callable[[bytes], bool], decision: int, item: str) -> int:
-    """How many answers an item of a decision has."""
+    """How many answers there are for an item of a decision."""
     return last_number(lambda number: exists(answering_handle(decision, item, number - 1)))
 
 
 def rewards_now(log: ReadableLog, genesis: Genesis) -> tuple[int, dict[str, float]]:
-    """How often the rewards of events were changed, and what they are."""
+    """How often the rewards were changed, and the current rewards."""
     number = last_number(lambda number: log.find(rewards_handle(number)) is not None)
     if number == 0:
         return 0, genesis.events

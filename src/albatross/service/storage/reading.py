@@ -1,4 +1,4 @@
-"""The events of a log in their order, and whether each can be found by its handles."""
+"""The events of a log in order, and checks of their handles."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,19 +12,19 @@ from albatross.service.storage.events import FORMAT, Adopt, Event, Genesis, adop
 from albatross.service.storage.store import DamagedLog, ReadableLog
 
 Progress = Callable[[int, int], None]
-"""Is told how many events of how many are done."""
+"""Is called with the number of events done and the total."""
 
 Sum = tuple[int, int]
-"""Stands for a set of handles, each with its row, in any order: two sets that differ have another one, but by an absurd chance."""
+"""A checksum of a set of handles and their rows, independent of order. Different sets have different sums, almost certainly."""
 NO_HANDLES: Sum = (0, 0)
 
 
 def nothing(done: int, total: int) -> None:
-    """Progress that nobody watches."""
+    """Progress that is not shown."""
 
 
 def read_genesis(log: ReadableLog, where: str) -> Genesis:
-    """The first event of a log, as it holds now: with the sources of the policy that were accepted last."""
+    """The first event of a log, with the last accepted source of the policy."""
     try:
         found = decode(log.body(1) or b"")
     except MsgspecError as error:
@@ -38,7 +38,7 @@ def read_genesis(log: ReadableLog, where: str) -> Genesis:
 
 
 def adoptions(log: ReadableLog) -> Iterator[tuple[int, Adopt]]:
-    """The accepted changes of the policy's sources, with their numbers."""
+    """The accepted changes of the policy's source, with their numbers."""
     for number in itertools.count(1):
         place = log.find(adoption_handle(number))
         if place is None:
@@ -53,7 +53,7 @@ def adoptions(log: ReadableLog) -> Iterator[tuple[int, Adopt]]:
 
 
 def decoded(first: int, bodies: list[bytes | None], known: int = 0) -> tuple[Sequence[int], list[Event]]:
-    """The events behind `known` that were not erased, with their numbers; decoded together, which is quicker."""
+    """The events after `known` that were not erased, with their numbers. They are decoded together, which is quicker."""
     seqs: Sequence[int] = range(first, first + len(bodies))
     present = [body for body in bodies if body is not None]
     if known >= first or len(present) < len(bodies):
@@ -76,13 +76,13 @@ def read_events(log: ReadableLog, progress: Progress = nothing, checked: bool = 
 
 
 def check_erased(erased: set[int]) -> None:
-    """Refuse rows whose content is gone although no event says so."""
+    """Refuse rows whose content is missing although no event erased it."""
     if erased:
         raise DamagedLog(f"the log is damaged at event {min(erased)}: its content is gone, and no later event says that it was erased")
 
 
 def summed(handles: Iterable[tuple[bytes, int]], start: Sum = NO_HANDLES) -> Sum:
-    """The sum of these handles and those before."""
+    """The sum of these handles, added to `start`."""
     names, rows = [], []
     for handle, seq in handles:
         names.append(handle)
@@ -91,7 +91,7 @@ def summed(handles: Iterable[tuple[bytes, int]], start: Sum = NO_HANDLES) -> Sum
         return start
     joined = b"".join(names)
     if len(joined) != 16 * len(rows):
-        raise DamagedLog("the log is damaged in its table of handles: a handle has not the length of one")
+        raise DamagedLog("the log is damaged in its table of handles: a handle has the wrong length")
     words = np.frombuffer(joined, np.uint64)
     odd = 2 * np.array(rows, np.uint64) + np.uint64(1)
     first, second = (int((words[column::2] * odd).sum()) for column in (0, 1))
@@ -109,7 +109,7 @@ def sum_of_events(seqs: Iterable[int], events: Iterable[Event], start: Sum = NO_
 
 
 def sum_of_table(log: ReadableLog) -> Sum:
-    """Of all handles whose events were not erased."""
+    """The sum of all handles whose events were not erased."""
     total = NO_HANDLES
     for rows in log.handles():
         total = summed(((handle, seq) for handle, seq, content in rows if content), total)
@@ -117,7 +117,7 @@ def sum_of_table(log: ReadableLog) -> Sum:
 
 
 def check_handles(log: ReadableLog) -> None:
-    """Refuse a log whose handles are not exactly those of its events: then a rating could count twice, or a new one not at all."""
+    """Refuse a log whose handles do not match its events: a rating could count twice, or a new one be taken for a duplicate."""
     count = 0
     for seq, event in read_events(log, checked=False):
         for handle in handles_of(event):
@@ -131,7 +131,7 @@ def check_handles(log: ReadableLog) -> None:
 
 
 def check_log(log: ReadableLog, progress: Progress = nothing) -> None:
-    """Refuse a log of which any row, link or handle is not as it was written."""
+    """Refuse a log in which any row, chain value or handle differs from what was written."""
     erased: set[int] = set()
     total = NO_HANDLES
     for first, bodies in log.read():

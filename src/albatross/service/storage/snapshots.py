@@ -1,7 +1,7 @@
-"""Snapshots on disk, so that a start need not replay everything. Deleting all of them loses nothing but time.
+"""Snapshots on disk, so that a start need not replay everything. They may all be deleted; only time is lost.
 
-A snapshot is an `.npz` file and a manifest beside it, which is written last. A reader believes nothing without
-the digests given.
+A snapshot is an `.npz` file and a manifest beside it, which is written last. A reader accepts neither without the right
+digest.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from albatross.core.files import sync_folder, whole_file
 from albatross.service.storage.folder import SNAPSHOTS, make_folder
 
 KEEP = 3
-"""Snapshots to keep: the newest."""
+"""How many snapshots to keep: the newest."""
 
 
 class Manifest(NamedTuple):
@@ -30,11 +30,11 @@ class Manifest(NamedTuple):
     handles: tuple[int, int]
     """The sum of the handles of all events up to `seq`."""
     digest: str = ""
-    """Of the file of arrays."""
+    """Of the `.npz` file."""
 
 
 def write(folder: Path, manifest: Manifest, arrays: Mapping[str, NDArray[Any]]) -> Path:
-    """Write a snapshot, and remove all but the newest. Returns the path of its arrays."""
+    """Write a snapshot, and remove all but the newest. Returns the path of the `.npz` file."""
     target = folder / SNAPSHOTS
     make_folder(target)
     path = target / f"{manifest.seq:015d}.npz"
@@ -53,7 +53,7 @@ def write(folder: Path, manifest: Manifest, arrays: Mapping[str, NDArray[Any]]) 
 
 
 def manifests(folder: Path) -> tuple[list[tuple[Path, Manifest]], list[str]]:
-    """The manifests that can be believed, newest first, each with the path of its arrays; and why others cannot."""
+    """The valid manifests, newest first, each with the path of its arrays; and the reasons why others are invalid."""
     sound, complaints = [], []
     for path in sorted((folder / SNAPSHOTS).glob("*.json"), reverse=True):
         try:
@@ -63,14 +63,14 @@ def manifests(folder: Path) -> tuple[list[tuple[Path, Manifest]], list[str]]:
             manifest = Manifest(**json.loads(text))
             sound.append((path.with_suffix(".npz"), manifest._replace(handles=(manifest.handles[0], manifest.handles[1]))))
         except FileNotFoundError:
-            continue  # a newer one has taken its place
+            continue  # removed, because a newer one replaced it
         except (OSError, ValueError, TypeError) as error:
             complaints.append(f"{path} is damaged: {error}")
     return sound, complaints
 
 
 def read(path: Path, manifest: Manifest) -> dict[str, NDArray[Any]]:
-    """The arrays of a snapshot. Raises `InvalidInput` where they are not exactly what was written."""
+    """The arrays of a snapshot. Raises `InvalidInput` if they are not exactly what was written."""
     try:
         with path.open("rb") as file:
             if hashlib.file_digest(file, _blake).hexdigest() != manifest.digest:
@@ -84,7 +84,7 @@ def read(path: Path, manifest: Manifest) -> dict[str, NDArray[Any]]:
 
 
 def remove_all(folder: Path) -> None:
-    """Remove every snapshot: after something was erased, none of them is true any more."""
+    """Remove every snapshot: after an erasure, none of them is valid."""
     for path in (folder / SNAPSHOTS).glob("*"):
         if path.is_file():
             path.unlink(missing_ok=True)

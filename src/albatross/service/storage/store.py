@@ -1,7 +1,7 @@
-"""What the engine needs of a log, whatever database keeps it. Rows are checked one by one and chained to the row before.
+"""What the engine needs of a log, in any database. Each row has a digest and is chained to the row before.
 
-A row holds `digest`, the hash of its body, and `chain`, the hash of the chain before it and its digest. The body begins with
-random bytes: when it is erased, its digest stays, so that the chain still holds, and nobody can confirm a guess of what it was.
+`digest` is the hash of the row's body; `chain` is the hash of the previous chain value and this digest. The body begins with random
+bytes. When it is erased, its digest stays, so the chain still holds, and a guess of the content cannot be confirmed.
 """
 
 import os
@@ -13,35 +13,35 @@ from albatross.core.errors import InvalidInput
 from albatross.service.storage.mark import Head
 
 NO_CHAIN = bytes(16)
-"""What the first row is chained to."""
+"""The chain value before the first row."""
 SALT = 8
-"""Random bytes in front of a body."""
+"""Random bytes before a body."""
 
 
 class DamagedLog(InvalidInput):
-    """The log cannot be what was written. Nothing is served from it."""
+    """The log differs from what was written. It is not served."""
 
 
 class CatalogueMoved(Exception):
-    """Another shard has written to the catalogue first. Nothing of this was kept: follow it, then decide again."""
+    """Another shard has written to the catalogue first. Nothing was written: follow the catalogue, then decide again."""
 
 
 class Row(NamedTuple):
-    """A row to be written. It can be found by its handles; the content of each is what another delivery must agree with."""
+    """A row to be written, with its handles. A later delivery with the same handle must have the same content."""
 
     body: bytes | None
-    """None: erased before it came here."""
+    """None: it was erased before it was copied here."""
     handles: Sequence[tuple[bytes, bytes]] = ()
 
 
 class Found(NamedTuple):
     seq: int
     content: bytes
-    """Never empty, but where the row was erased."""
+    """Empty only if the row was erased."""
 
 
 class ReadableLog(Protocol):
-    """A log as it was at one moment. Used by one thread."""
+    """A log as it was at one time. Used by one thread."""
 
     @property
     def head(self) -> Head: ...
@@ -49,65 +49,65 @@ class ReadableLog(Protocol):
         """The row with this handle."""
 
     def find_all(self, handles: Sequence[bytes]) -> dict[bytes, Found]:
-        """The rows with these handles, by handle; in one question."""
+        """The rows with these handles, by handle, in few queries."""
 
     def body(self, seq: int) -> bytes | None:
-        """The body of a row; none where there is no such row, or it was erased."""
+        """The body of a row; None if there is no such row or it was erased."""
 
     def read(self, checked: bool = True) -> Iterator[tuple[int, list[bytes | None]]]:
-        """All rows in chunks, each with the number of its first. Raises `DamagedLog` at the first that does not fit."""
+        """All rows in chunks, each with the number of its first row. Raises `DamagedLog` at the first invalid row."""
 
     def rows(self) -> Iterator[list["Written"]]:
-        """The same as they stand in the log. That none is missing is checked, and nothing else."""
+        """All rows in chunks as stored. Only missing rows are detected."""
 
     def chain_at(self, seq: int) -> bytes | None: ...
     def handles(self) -> Iterator[list[tuple[bytes, int, bytes]]]:
         """Handle, row and content, in chunks, in any order."""
 
     def version(self, number: int) -> Sequence[bytes | None]:
-        """The payloads of a version, one per shard; none of a shard that is not part of it. Only a log of one shard of several has any."""
+        """The payloads of a version, one per shard; None for a shard that is not part of it. Only a sharded log has versions."""
 
     def close(self) -> None: ...
 
 
 class Store(ReadableLog, Protocol):
-    """A durable log that can be written to. What it raises is a `DiskFull`, and nothing was kept, or a `StorageFailed`: then it ends."""
+    """A durable log for writing. It raises `DiskFull` (nothing was written) or `StorageFailed` (then the engine must stop)."""
 
     @property
     def beat(self) -> float | None:
-        """Seconds between two calls of `keep`, also while nothing is written; none: it is not needed."""
+        """Seconds between two calls of `keep`, also while nothing is written; None: it need not be called."""
 
     def keep(self) -> None:
-        """What is to be done from time to time. Raises `StorageFailed` where nothing could be written any more."""
+        """Periodic work. Raises `StorageFailed` if nothing could be written any more."""
 
     def append(self, rows: Sequence[Row]) -> None:
-        """Write rows behind the head, all or none. When this returns they are durable."""
+        """Write rows after the head, all or none. They are durable when this returns."""
 
     def erase(self, rows: Sequence[tuple[int, Sequence[bytes]]], tombstone: Row, private: bool = True) -> None:
-        """Remove the bodies of rows, the contents of their first handles and the others, and append the tombstone, all or nothing.
+        """Erase the bodies of rows, the contents of their first handles and all other handles; append the tombstone. All or nothing.
 
-        What is private also leaves the journal and the pages of the file at once; else its room is used again in time.
+        If `private`, the content also leaves the journal and the pages of the file at once. Otherwise its space is reused later.
         """
 
     def flush(self) -> None:
         """Make durable what was appended with relaxed durability."""
 
     def size(self) -> int | None:
-        """Bytes that the log takes, as far as that can be told."""
+        """The size of the log in bytes, if it is known."""
 
 
 class FollowingStore(Store, Protocol):
-    """The log of one shard of several: its events of the catalogue are those of a log that all shards share, in the order of that.
+    """The log of one shard of several. Its catalogue events are copied from a log that all shards share, in the same order.
 
-    Its `append` raises `CatalogueMoved` where there are such events among the rows, and another shard was quicker.
+    `append` raises `CatalogueMoved` if there are catalogue events among the rows and another shard has written first.
     """
 
     @property
     def followed(self) -> int:
-        """How many events of the catalogue are in this log."""
+        """How many catalogue events are in this log."""
 
     def follow(self) -> Sequence[Row]:
-        """Copy the next events of the catalogue behind the head; returns them. None: all of them are here."""
+        """Copy the next catalogue events to this log and return them. Empty: all of them are here."""
 
 
 def digest_of(body: bytes) -> bytes:
@@ -119,7 +119,7 @@ Written = tuple[int, bytes | None, bytes, bytes]
 
 
 def chained(head: Head, rows: Sequence[Row]) -> list[Written]:
-    """Rows as they stand in the log behind a head."""
+    """Rows as they stand in the log after a head."""
     seq, chain = head
     noise = os.urandom(16 * len(rows))
     written: list[Written] = []
@@ -134,7 +134,7 @@ def chained(head: Head, rows: Sequence[Row]) -> list[Written]:
 
 
 def check_rows(where: str, chain: bytes, rows: Sequence[Written]) -> bytes:
-    """The chain behind some rows. Raises `DamagedLog` at the first row that does not fit."""
+    """The chain value after some rows. Raises `DamagedLog` at the first invalid row."""
     seq = 0
     try:
         for seq, body, digest, kept in rows:
@@ -149,10 +149,10 @@ def check_rows(where: str, chain: bytes, rows: Sequence[Written]) -> bytes:
 
 
 def check_mark(where: str, mark: Head | None, log: ReadableLog) -> None:
-    """Refuse a log that ends before its mark: what is missing was acknowledged."""
+    """Refuse a log that ends before its mark: the missing events were acknowledged."""
     if mark is None:
         raise DamagedLog(
-            f"{where}: the mark of the log's head is missing or damaged, so nobody can tell whether events are missing. "
+            f"{where}: the mark of the log's head is missing or damaged, so it is unknown whether events are missing. "
             f"The log ends at event {log.head.seq}. To go on with what there is: albatross doctor {where} --accept-loss"
         )
     if mark.seq > log.head.seq:

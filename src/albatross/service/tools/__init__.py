@@ -1,1 +1,1 @@
-"""What is done with a whole folder: verify, back up, import, export, change the policy."""
+"""Tools for a whole folder: verify, back up, import, export, change the policy."""

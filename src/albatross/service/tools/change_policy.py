@@ -1,4 +1,4 @@
-"""A new folder that begins with the whole log of another, under another policy: a warm start."""
+"""A new folder with the whole log of another one, under another policy: a warm start."""
 
 import contextlib
 from collections import defaultdict
@@ -22,7 +22,7 @@ from albatross.service.storage.store import ReadableLog, Row
 
 
 def change_policy(log: ReadableLog, genesis: Genesis, policy: Policy, target: Path, progress: Progress = nothing) -> None:
-    """Write a folder with the same events at the same numbers: ids of events and of decisions stay what they were."""
+    """Write a folder with the same events under the same numbers: ids of events and decisions stay valid."""
     check_servable(policy)
     if target.exists():
         raise InvalidInput(f"{target} exists already; accepted: the name of a folder to make")
@@ -34,7 +34,7 @@ def change_policy(log: ReadableLog, genesis: Genesis, policy: Policy, target: Pa
         inherited=log.head.seq,
         outside=source_of(policy),
     )
-    Model(begun)  # a policy that cannot be used is refused before anything is written
+    Model(begun)  # refuses an unusable policy before anything is written
     unfinished = target.with_name(f".{target.name}.unfinished")
     remove_unfinished(unfinished)
     try:
@@ -42,7 +42,7 @@ def change_policy(log: ReadableLog, genesis: Genesis, policy: Policy, target: Pa
         create_log(unfinished, _rows(log, begun, progress))
         with contextlib.closing(LogReader(unfinished / LOG)) as copy:
             check_log(copy)
-            replay(copy, Model(begun))  # a policy that cannot hold all of it is refused now, not at every start
+            replay(copy, Model(begun))  # refuses now a policy that cannot hold the whole log, not at every start
         unfinished.rename(target)
     except BaseException:
         remove_unfinished(unfinished)
@@ -56,6 +56,6 @@ def _rows(log: ReadableLog, begun: Genesis, progress: Progress) -> Iterator[list
         for handle, seq, content in part:
             handles[seq].append((handle, content))
     for first, bodies in log.read():
-        # Of an erased event the number and the handles stay: the same delivery must not count now.
+        # The number and handles of an erased event are kept, so that a late delivery of it does not count.
         yield [Row(encode(begun) if seq == 1 else body, handles.pop(seq, ())) for seq, body in enumerate(bodies, start=first)]
         progress(first + len(bodies) - 1, log.head.seq)

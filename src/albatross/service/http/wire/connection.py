@@ -1,7 +1,7 @@
-"""One client on the wire: its requests are answered one after the other, and everything it can make us keep has a limit.
+"""One client connection. Its requests are answered one after the other, and all memory it can make us hold is bounded.
 
-There is no ASGI between the parser and the application: a task, an event and three messages for each request take more of the processor
-than everything else that is done for it here.
+There is no ASGI between the parser and the application: a task, an event and three messages per request would cost more processor
+time than everything else done here.
 """
 
 import asyncio
@@ -20,41 +20,41 @@ from albatross.service.http.wire.receiver import MAX_HEAD, HeadTooLarge, NotHttp
 
 MAX_BODY = 2**20
 MAX_DISCARDED = 2**24
-"""Bytes of a body that was refused already and is still being sent: who is answered in the middle often does not listen before the end."""
+"""Bytes of a refused body that are still read. Many clients read the answer only after they have sent everything."""
 
 SHED_SECONDS = 0.1
-"""How long a client is not heard that was refused because there was too much to do: to refuse takes time, too."""
+"""How long a client is not read after a refusal for overload, because refusing costs time too."""
 
-NOT_HTTP = problem(400, "not-http", "the request is not HTTP as its specification has it")
+NOT_HTTP = problem(400, "not-http", "the request is not valid HTTP")
 HEAD_TOO_LARGE = problem(431, "head-too-large", f"the request line and the headers have more than {MAX_HEAD} bytes; accepted: up to that")
 HEAD_TOO_SLOW = of_error(TooSlow(f"the request line and the headers did not arrive within {HEAD_SECONDS:g} s"))
-NOT_HTTP_BODY = NotJson("the body is not sent as HTTP has it")
+NOT_HTTP_BODY = NotJson("the body is not valid HTTP")
 BODY_TOO_LARGE = TooLarge(f"the body is larger than {MAX_BODY} bytes; accepted: up to that")
 ENDING = NotReady("the service is ending")
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class Application(Protocol):
-    """Who is asked."""
+    """The application behind a connection."""
 
     wire: Meter
-    """Counts what never became a request."""
+    """Counts answers to bytes that never became a request."""
 
     def open(self, exchange: Exchange) -> None:
-        """The head is there: look whether the request may come in. May answer already."""
+        """The head has arrived: admit or refuse the request. May answer at once."""
 
     def act(self, exchange: Exchange) -> None:
-        """All of an admitted request is there: answer it, now or later."""
+        """An admitted request has arrived completely: answer it, now or later."""
 
     def leave(self, exchange: Exchange) -> None:
         """The exchange is over."""
 
     def refuse(self, exchange: Exchange, error: BaseException) -> None:
-        """Say why there is no answer."""
+        """Answer with an error."""
 
 
 class Connection(asyncio.Protocol):
-    """While a request is answered, no more is read. What to do next is decided in one place, `_go_on`."""
+    """While a request is being answered, nothing more is read. `_go_on` alone decides what comes next."""
 
     transport: asyncio.Transport
 
@@ -62,23 +62,23 @@ class Connection(asyncio.Protocol):
         self.application, self.crowd = application, crowd
         self._receiver = Receiver(self)
         self._current: Exchange | None = None
-        """What is to be answered next."""
+        """The request that is answered next."""
         self._awaited: Exchange | None = None
-        """Whose head the crowd knows we wait for."""
+        """The request for whose head the crowd has set a deadline."""
         self._discarded = 0
         self._rest = b""
-        """What was sent before it could be looked at."""
+        """Bytes that arrived too early to be parsed."""
         self._feeding = self._going = self._choked = False
         self._resting = False
-        """Whether it was told to come later, and is not heard before."""
+        """Whether the client was refused for overload and is not read for a moment."""
         self._deaf = False
-        """Whether nothing more is heard."""
+        """Whether nothing more is parsed."""
         self._silent = False
-        """Whether the client sends no more than it has: once that is answered, it is over."""
+        """Whether the client sends no more: the connection ends once everything received is answered."""
         self._leaving = False
-        """Whether the connection ends as soon as everything was sent."""
+        """Whether the connection ends as soon as everything is sent."""
 
-    # What the event loop tells.
+    # Called by the event loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport  # type: ignore[assignment]
@@ -110,9 +110,9 @@ class Connection(asyncio.Protocol):
             self._feed(data)
 
     def eof_received(self) -> bool:
-        """The client sends no more, and may still listen: what it has asked is answered. Returns whether the connection stays."""
+        """The client sends no more but may still read: answer what it has asked. Returns whether the connection stays open."""
         asked = self._rest or self._receiver.pipeline or (self._current is not None and self._current.complete)
-        # TLS has no half of a connection. And who listens to a stream and stops sending is gone.
+        # TLS cannot be half closed. A client that stops sending while it listens to a stream is gone.
         if not asked or self._leaving or not self.transport.can_write_eof() or (self._current is not None and self._current.streaming):
             return False
         self._silent = True
@@ -120,7 +120,7 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._choked = True
-        if not self._leaving:  # which has its own time
+        if not self._leaving:  # which has its own deadline
             self.crowd.unread[self] = time.monotonic() + READ_SECONDS
 
     def resume_writing(self) -> None:
@@ -129,7 +129,7 @@ class Connection(asyncio.Protocol):
             self.crowd.unread.pop(self, None)
         self.proceed()
 
-    # What the receiver and the exchanges tell.
+    # Called by the receiver and the exchanges.
 
     def receive(self, exchange: Exchange, body: bytes) -> None:
         """A part of a body."""
@@ -140,13 +140,13 @@ class Connection(asyncio.Protocol):
         if exchange.body:
             exchange.body += body
         else:
-            exchange.body = bytearray(body)  # to which more can be added
-        if exchange is self._current:  # what is not yet has the length of a piece at most, and is counted when its turn comes
+            exchange.body = bytearray(body)  # so that more can be appended
+        if exchange is self._current:  # other exchanges hold at most one piece; it is counted when their turn comes
             self._check_size(exchange, len(body))
 
     def send(self, exchange: Exchange, data: bytes) -> None:
-        """The whole answer to the current request."""
-        if exchange is self._current:  # or the client is gone
+        """Send the whole answer to the current request."""
+        if exchange is self._current:  # otherwise the client is gone
             self.transport.write(data)
             if exchange.shed:
                 self._resting = True
@@ -159,19 +159,19 @@ class Connection(asyncio.Protocol):
             self.proceed()
 
     def write(self, exchange: Exchange, data: bytes) -> bool:
-        """A part of the answer. Who does not read gets no more of it. Whether it was sent."""
+        """Send a part of the answer. A client that does not read gets no more. Returns whether it was sent."""
         if exchange is not self._current or self._choked:
             return False
         self.transport.write(data)
         return True
 
     def finish(self, exchange: Exchange) -> None:
-        """No more parts come: the end of the connection is the end of the answer."""
+        """There are no more parts: closing the connection ends the answer."""
         if exchange is self._current:
             self._close()
 
     def proceed(self) -> None:
-        """Do what was waiting for the current request."""
+        """Do what waited for the current request."""
         if self._going:
             return
         self._go_on()
@@ -184,14 +184,14 @@ class Connection(asyncio.Protocol):
             self._part()
 
     def release(self, exchange: Exchange) -> None:
-        """The exchange is over: what it held is free."""
+        """The exchange is over: free what it held."""
         self.crowd.let_go(exchange)
         self.application.leave(exchange)
 
-    # What the crowd tells.
+    # Called by the crowd.
 
     def hang_up(self) -> None:
-        """End at once, whatever is going on."""
+        """End at once, whatever is in progress."""
         self._forget_waiting()
         self.transport.abort()
 
@@ -202,12 +202,12 @@ class Connection(asyncio.Protocol):
         self._turn_away()
 
     def give_up_body(self) -> None:
-        """The body does not arrive in time."""
+        """The body did not arrive in time."""
         self.refuse(SLOW_BODY)
         self._turn_away()
 
     def refuse(self, error: Refused) -> None:
-        """Refuse the request whose body is arriving. The rest of it may come, and is not looked at."""
+        """Refuse the request whose body is arriving. The rest of the body is read and ignored."""
         if self._current is not None and not self._current.answered:
             self.application.refuse(self._current, error)
 
@@ -218,20 +218,20 @@ class Connection(asyncio.Protocol):
         if self._current is not None and self._current.complete:
             self._current.keep_alive = False
         elif self._current is None and not self.transport.can_write_eof() and not self.transport.get_write_buffer_size():
-            self.hang_up()  # TLS would wait for the farewell of a client that is not listening
+            self.hang_up()  # closing TLS would wait for a client that does not listen
         else:
             self.refuse(ENDING)
             self._turn_away()
 
-    # How it goes on.
+    # The next step.
 
     @property
     def _busy(self) -> bool:
-        """Whether it is not the client whose turn it is to send."""
+        """Whether new bytes must wait: the client is not reading, is being held back, or is being answered."""
         return self._choked or self._resting or (self._current is not None and self._current.complete)
 
     def _feed(self, data: bytes) -> None:
-        """Let the receiver see what came, piece by piece. What comes after a request that is being answered has to wait."""
+        """Parse what has arrived, piece by piece. Bytes behind a request that is being answered wait."""
         receiver, position = self._receiver, 0
         self._feeding = True
         while position < len(data) and not self._deaf:
@@ -253,7 +253,7 @@ class Connection(asyncio.Protocol):
         self._feeding = False
 
     def _go_on(self) -> None:
-        """Take what is complete to the application, one after the other, until we have to wait for somebody."""
+        """Pass complete requests to the application, one after the other, until something must be waited for."""
         self._going = True
         pipeline = self._receiver.pipeline
         while True:
@@ -290,7 +290,7 @@ class Connection(asyncio.Protocol):
             self.transport.write(CONTINUE)
 
     def _wait(self) -> None:
-        """Let the crowd know what we wait for."""
+        """Tell the crowd what we wait for."""
         heads, bodies, current, receiver = self.crowd.heads, self.crowd.bodies, self._current, self._receiver
         if current is not None and not current.complete:
             heads.pop(self, None)
@@ -301,7 +301,7 @@ class Connection(asyncio.Protocol):
             heads.pop(self, None)
             self._awaited = None
         elif not receiver.in_head:
-            heads.pop(self, None)  # so that it is the last of them
+            heads.pop(self, None)  # so that it moves to the end of the dictionary
             heads[self] = time.monotonic() + IDLE_SECONDS
             self._awaited = None
         elif self._awaited is not receiver.receiving:
@@ -321,7 +321,7 @@ class Connection(asyncio.Protocol):
             self.hang_up()
 
     def _stumble(self) -> None:
-        """What came is not HTTP. What came before it is answered, and then it ends."""
+        """Bytes arrived that are not HTTP. Answer what came before them, then end."""
         if self._current is None and not self._receiver.pipeline:
             self._tell(NOT_HTTP)
             self._turn_away()
@@ -334,7 +334,7 @@ class Connection(asyncio.Protocol):
         self._part()
 
     def _part(self) -> None:
-        """End, if nothing is left to be answered of one that is silent."""
+        """End, if the client sends no more and everything is answered."""
         if self._current is not None:
             if not self._current.complete:  # and never will be
                 self.refuse(NOT_HTTP_BODY)
@@ -343,14 +343,14 @@ class Connection(asyncio.Protocol):
             self._turn_away()
 
     def _tell(self, content: Problem) -> None:
-        """Answer what never became a request."""
+        """Answer bytes that never became a request."""
         self.application.wire.observe(content.status, 0.0)
         body = msgspec.json.encode(content)
         head = b"%bcontent-type: %b\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
         self.transport.write(head % (STATUS_LINES[content.status], MEDIA_TYPE, len(body)) + body)
 
     def _turn_away(self) -> None:
-        """End, perhaps in the middle of a request: to close while data is on its way would take from the client what it was told."""
+        """End, perhaps within a request. Closing while the client still sends would discard the answer before it reads it."""
         if self._leaving:
             return
         if self._receiver.receiving is None or not self.transport.can_write_eof():
@@ -362,7 +362,7 @@ class Connection(asyncio.Protocol):
         self.transport.write_eof()
 
     def _close(self) -> None:
-        """End when everything has been sent, or when the client does not read it."""
+        """End when everything is sent, or when the client does not read it."""
         self._leaving = True
         self._forget_waiting()
         if not self.transport.is_closing():

@@ -1,7 +1,7 @@
-"""Everybody who is connected: how many they may be, how slow, and how much memory their bodies may take.
+"""All connections: how many there may be, how slow they may be, and how much memory their bodies may take.
 
-A connection costs a descriptor and a body costs memory, and both are the sender's to hold. So there is a bound on each, and where it is
-reached, those give way who have kept us waiting longest: not the one who comes now and is ready to ask.
+A connection holds a descriptor and a body holds memory, for as long as the client likes. So both are bounded. At a bound, the
+connection that has kept us waiting longest is closed, not the newest one.
 """
 
 import asyncio
@@ -13,33 +13,33 @@ from albatross.service.api.errors import Overloaded, Refused, TooSlow
 from albatross.service.http.wire.exchange import Exchange
 
 HEAD_SECONDS = 10.0
-"""From a connection, or the first byte of a later request, to the end of the head."""
+"""From a new connection, or the first byte of a later request, to the end of the head."""
 IDLE_SECONDS = 75.0
-"""Between two requests: longer than proxies keep connections, so that they end them and not we."""
+"""Between two requests. Longer than proxies keep idle connections, so that the proxy closes first."""
 BODY_SECONDS = 10.0
 """For a body …"""
 BODY_RATE = 2**16
-"""… and a second more for so many bytes of it that have arrived."""
+"""… and one second more for each so many bytes that have arrived."""
 READ_SECONDS = 30.0
 """For a client to read what it was sent."""
 LINGER_SECONDS = 2.0
-"""For a client to stop sending after it was told that it need not go on."""
+"""For a client to stop sending after it was refused."""
 SWEEP_SECONDS = 1.0
 MOST_CONNECTIONS = 4096
 SPARE_DESCRIPTORS = 128
 """For the log, the snapshots and the libraries."""
 MOST_BODY_BYTES = 2**26
-"""Bytes of bodies in memory, in all."""
+"""Bytes of all bodies in memory."""
 
 CROWDED = Overloaded("too many bodies are being sent at once; try again in a second")
 SLOW_BODY = TooSlow(f"the body did not arrive within {BODY_SECONDS:g} s and a second more for every {BODY_RATE // 1024} KiB of it")
 
 
 class Member(Protocol):
-    """A connection, as far as the crowd is concerned."""
+    """What the crowd needs of a connection."""
 
     def hang_up(self) -> None:
-        """End at once, whatever is going on."""
+        """End at once, whatever is in progress."""
 
     def give_up_head(self) -> None:
         """End: no complete head came in time."""
@@ -48,7 +48,7 @@ class Member(Protocol):
         """End: no complete body came in time."""
 
     def refuse(self, error: Refused) -> None:
-        """Refuse what is being received."""
+        """Refuse the request that is being received."""
 
     def end(self) -> None:
         """End as soon as what has been received is answered."""
@@ -61,16 +61,16 @@ class Crowd:
         self.most, self.most_bytes = most, most_bytes
         self.members: set[Member] = set()
         self.heads: dict[Member, float] = {}
-        """Who has not sent a complete head yet, who has waited longest first, and until when it may wait."""
+        """Members without a complete head, longest waiting first, and their deadlines."""
         self.bodies: dict[Member, Exchange] = {}
-        """Who is sending a body, in the order of their heads."""
+        """Members that are sending a body, in the order of their heads."""
         self.unread: dict[Member, float] = {}
-        """Who does not read the answer, and until when it may wait."""
+        """Members that do not read their answer, and their deadlines."""
         self.bytes = 0
         self.ending = False
 
     def enter(self, member: Member) -> bool:
-        """Whether there is room for one more; if need be, somebody who waits is sent away."""
+        """Whether there is room for one more. If needed, the member that has waited longest is disconnected."""
         if self.ending:
             return False
         if len(self.members) >= self.most:
@@ -89,7 +89,7 @@ class Crowd:
         self.unread.pop(member, None)
 
     def hold(self, exchange: Exchange, size: int) -> bool:
-        """Whether so many more bytes of a body may be kept. The bodies that are oldest and not complete give way."""
+        """Whether so many more bytes of a body may be kept. If needed, the oldest incomplete bodies are refused."""
         self.bytes += size
         exchange.held += size
         while self.bytes > self.most_bytes:
@@ -104,7 +104,7 @@ class Crowd:
         exchange.held = 0
 
     def sweep(self) -> None:
-        """Send away who has kept us waiting for too long."""
+        """Disconnect members whose deadline has passed."""
         now = time.monotonic()
         for member in [member for member, until in self.heads.items() if until < now]:
             member.give_up_head()
@@ -121,7 +121,7 @@ class Crowd:
             self.sweep()
 
     async def disperse(self, seconds: float) -> None:
-        """No more requests: who is being answered gets the answer, as far as it takes no longer than this; nobody else stays."""
+        """Accept no more requests. Those in flight get up to `seconds` for their answer; all other connections end."""
         self.ending = True
         for member in list(self.members):
             member.end()

@@ -1,4 +1,4 @@
-"""One request and its answer: what is known of it while it arrives, and how the answer goes out."""
+"""One request and its answer: its state while it arrives, and how the answer is sent."""
 
 import time
 from collections.abc import Callable
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from albatross.service.http.keys import Key
 
 HEADERS = frozenset({b"host", b"origin", b"authorization", b"content-length", b"expect"})
-"""The only header fields that are looked at."""
+"""The only header fields that are read."""
 
 GONE = 499
-"""Under which status those are counted who did not wait for the answer, as some proxies do."""
+"""The status under which requests are counted whose client left before the answer, as some proxies do."""
 STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
 
 
 class Line(Protocol):
-    """What an exchange needs of the connection it came by."""
+    """What an exchange needs of its connection."""
 
     def receive(self, exchange: "Exchange", body: bytes) -> None:
         """A part of the body."""
@@ -30,16 +30,16 @@ class Line(Protocol):
         """The whole answer."""
 
     def write(self, exchange: "Exchange", data: bytes) -> bool:
-        """A part of an answer that ends with the connection. Whether it was sent."""
+        """A part of an answer that ends with the connection. Returns whether it was sent."""
 
     def proceed(self) -> None:
-        """Go on: what was waited for is there."""
+        """Go on: what was waited for has arrived."""
 
     def finish(self, exchange: "Exchange") -> None:
-        """No more of it comes."""
+        """There are no more parts."""
 
     def release(self, exchange: "Exchange") -> None:
-        """The exchange is over: what it held is free."""
+        """The exchange is over: free what it held."""
 
 
 class Exchange:
@@ -73,7 +73,7 @@ class Exchange:
     def __init__(self, line: Line) -> None:
         self.line = line
         self.began = 0.0
-        """When it was looked at first."""
+        """When its handling began."""
         self.url = self.method = b""
         self.headers: dict[bytes, bytes] = {}
         self.keep_alive = True
@@ -81,31 +81,31 @@ class Exchange:
         self.size = 0
         """Bytes of the body so far."""
         self.held = 0
-        """Bytes of the body that are counted as being in memory."""
+        """Bytes of the body that count as held in memory."""
         self.complete = False
         """Whether all of the request has arrived."""
         self.admitted = False
-        """Whether its sender may ask this."""
+        """Whether it passed admission."""
         self.acted = False
         self.key: Key | None = None
         self.placed = False
-        """Whether it has a place among those that are worked on."""
+        """Whether it has a place among the requests in flight."""
         self.answered = False
         self.streaming = False
-        """Whether the answer goes on until somebody hangs up."""
+        """Whether the answer continues until one side closes the connection."""
         self.shed = False
-        """Whether it was refused because there was too much to do."""
+        """Whether it was refused for overload."""
         self.cors = b""
-        """Header lines for the page of another origin that sent this."""
+        """Header lines for a page of another allowed origin."""
         self.owner: Application | None = None
-        """Whose it is, where several services share the port."""
+        """The application it belongs to, if several services share the port."""
         self.served: Served | None = None
         self.meter: Meter | None = None
         self.on_end: Callable[[Exchange], None] | None = None
-        """Who wants to know when it is over, a stream included."""
+        """Called when it is over, also for a stream."""
 
     def add_header(self, name: bytes, value: bytes) -> None:
-        """A field that is given twice becomes one that nobody knows."""
+        """A repeated field becomes a joined value, which no check accepts."""
         self.headers[name] = value if name not in self.headers else b"%b, %b" % (self.headers[name], value)
 
     def take_body(self) -> bytes:
@@ -113,7 +113,7 @@ class Exchange:
         return bytes(body)
 
     def answer(self, status: int, kind: bytes, body: bytes, extra: bytes = b"") -> None:
-        """Send an answer, the only one. Nobody hears it where the connection is gone, but it counts."""
+        """Send the only answer. If the connection is gone it is not sent, but it is counted."""
         if self.answered:
             return
         self.answered = True
@@ -155,7 +155,7 @@ class Exchange:
             self.on_end(self)
 
     def _end(self, status: int) -> None:
-        self.body = b""  # nobody will read it, and it is no longer counted
+        self.body = b""  # it is not needed and no longer counted
         self.line.release(self)
         if self.meter is not None:
             self.meter.observe(status, time.monotonic() - self.began)

@@ -1,7 +1,7 @@
-"""From bytes to requests: the parser is httptools, and what it keeps is counted.
+"""From bytes to requests. httptools parses; what it collects is bounded.
 
-A client says the same head again and again, but for the length of the body. The parser would come to the same result, by a dozen calls;
-so a connection remembers the last few heads.
+A client repeats the same head, except for the length of the body. Parsing it again gives the same result with a dozen calls. So a
+connection remembers the last few heads.
 """
 
 import re
@@ -14,28 +14,28 @@ from albatross.service.http.logs import unforeseen
 from albatross.service.http.wire.exchange import HEADERS, Exchange, Line
 
 MAX_HEAD = 2**16
-"""Bytes of a request line and its headers, as most servers have it."""
+"""Bytes of a request line and its headers. Most servers have this limit."""
 MAX_OVERHEAD = 2**16
-"""Bytes behind a head that are no body: the sizes and extensions of chunks, and what may follow the last one …"""
+"""Bytes after a head that are not body: sizes and extensions of chunks, and trailers …"""
 OVERHEAD_RATE = 16
-"""… and so many more for each byte of a body, as somebody may send it byte by byte."""
+"""… and so many more per byte of the body, because a client may send it byte by byte."""
 PIECE = 2**14
-"""Bytes of a body that the parser gets at a time."""
+"""Bytes of a body that are parsed at once."""
 SMALL_PIECE = 2**9
-"""The same where requests may begin: as many as fit into these can wait on one connection."""
+"""The same where new requests may begin. It bounds the number of requests that wait on one connection."""
 
 LONGEST_REMEMBERED = 2**10
-"""Bytes of a head that is remembered, at most …"""
+"""Limit of a remembered head in bytes …"""
 MOST_REMEMBERED = 4
-"""… and how many of them a connection remembers."""
+"""… and number of heads that a connection remembers."""
 MOST_DIGITS = 5
-"""Digits in the length of a body whose request is known again, at most."""
+"""Limit of digits in the length of a body, for a request with a remembered head."""
 
 _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([1-9][0-9]*)\r\n", re.IGNORECASE)
 
 
 class Head(NamedTuple):
-    """A head as the parser understood it, in two parts: what stands before the length of the body and what stands behind."""
+    """A parsed head in two parts: before and after the length of the body."""
 
     before: bytes
     behind: bytes
@@ -45,37 +45,37 @@ class Head(NamedTuple):
 
 
 class NotHttp(Exception):
-    """What came is not HTTP as its specification has it."""
+    """The bytes are not valid HTTP."""
 
 
 class HeadTooLarge(Exception):
-    """The head that is arriving has more bytes than are accepted."""
+    """The arriving head has more bytes than accepted."""
 
 
 class Receiver:
-    """What has arrived on one connection. The callbacks of the parser only collect."""
+    """Bytes that arrive on one connection. The parser's callbacks only collect."""
 
     def __init__(self, line: Line) -> None:
         self._line = line
         self._parser = httptools.HttpRequestParser(self)
         self.pipeline: deque[Exchange] = deque()
-        """Requests whose head is complete, and that nobody has taken yet."""
+        """Requests with a complete head that have not been taken yet."""
         self.receiving: Exchange | None = None
-        """What is arriving."""
+        """The request that is arriving."""
         self.in_head = False
-        """Whether that is a head."""
+        """Whether its head is still arriving."""
         self.over = False
-        """Whether the client wants no more answers than to what it has sent."""
+        """Whether no more requests follow on this connection."""
         self._head = 0
-        """Bytes of the head that is arriving, and of what stood before it in the same piece."""
+        """Bytes of the arriving head, including what stood before it in the same piece."""
         self._length: int | None = None
-        """Bytes of the body that is arriving, where that was said before."""
+        """Bytes of the arriving body, if its length was declared."""
         self._delivered = self._overhead = self._silence = 0
-        """Bytes of the body so far, of what came with it, and of what came since the last of the body."""
+        """Bytes of the body so far, of other data that came with it, and since the last byte of the body."""
         self._heads: list[Head] = []
 
     def recall(self, data: bytes) -> Exchange | None:
-        """The request, if this is all of one whose head is remembered, and nothing else is going on."""
+        """The request, if `data` is exactly one request with a remembered head and nothing else is in progress."""
         if self.receiving is not None or self.over:
             return None
         for head in self._heads:
@@ -95,7 +95,7 @@ class Receiver:
         return None
 
     def _remember(self, data: bytes) -> None:
-        """Remember the head of what came, if that was exactly one request with a body and the next may follow it."""
+        """Remember the head, if `data` was exactly one request with a body and another request may follow."""
         exchange = self.pipeline[0] if len(self.pipeline) == 1 else None
         if exchange is None or not exchange.complete or not exchange.keep_alive or not self._length or b"expect" in exchange.headers:
             return
@@ -109,7 +109,7 @@ class Receiver:
         self._heads.append(Head(head[:start], head[end:], exchange.method, exchange.url, exchange.headers))
 
     def feed(self, data: bytes, position: int) -> int:
-        """Look at the next piece of what came; returns where the one after it begins. Raises `NotHttp` or `HeadTooLarge`."""
+        """Parse the next piece. Returns where the following piece begins. Raises `NotHttp` or `HeadTooLarge`."""
         known = self.receiving if self.in_head else None
         body = None if self.in_head else self.receiving
         clean = self.receiving is None and not self.pipeline and not position
@@ -124,7 +124,7 @@ class Receiver:
             unforeseen(error.__context__)
             raise NotHttp from None
         except httptools.HttpParserError:
-            if not self.over:  # what comes after the last request is never looked at
+            if not self.over:  # what comes after the last request is ignored
                 raise NotHttp from None
         if self.in_head:
             self._head = len(piece) if known is not self.receiving else self._head + len(piece)
@@ -137,7 +137,7 @@ class Receiver:
         return position + len(piece)
 
     def _size(self) -> int:
-        """Bytes of the next piece: many only where they are of a body, so that it does not become hundreds of requests at once."""
+        """Size of the next piece. It is large only inside a body, so that one piece cannot become hundreds of requests."""
         if self.in_head:
             return min(SMALL_PIECE, MAX_HEAD - self._head)
         if self.receiving is None or self._length is None:
@@ -145,7 +145,7 @@ class Receiver:
         return min(PIECE, max(SMALL_PIECE, self._length - self._delivered))
 
     def _count(self, fed: int, delivered: int) -> None:
-        """Refuse what goes on without end and is no body: the parser collects it, in a time that grows with the square of its length."""
+        """Refuse endless data that is not body: the parser collects it in time quadratic in its length."""
         self._overhead += fed - delivered
         self._silence = fed if delivered else self._silence + fed
         if self._silence > MAX_OVERHEAD or self._overhead > MAX_OVERHEAD + OVERHEAD_RATE * self._delivered:
@@ -160,7 +160,7 @@ class Receiver:
 
     def on_header(self, name: bytes, value: bytes) -> None:
         name = name.lower()
-        if name in HEADERS and self.in_head:  # what comes after a chunked body is none of the head
+        if name in HEADERS and self.in_head:  # a trailer of a chunked body is not part of the head
             self.receiving.add_header(name, value)  # type: ignore[union-attr]
 
     def on_headers_complete(self) -> None:
@@ -170,7 +170,7 @@ class Receiver:
         exchange.method = parser.get_method()
         exchange.keep_alive = parser.should_keep_alive() and not parser.should_upgrade() and parser.get_http_version() == "1.1"
         length = exchange.headers.get(b"content-length")
-        self._length = None if length is None else int(length.lstrip(b"0") or b"0")  # Python converts no thousands of digits
+        self._length = None if length is None else int(length.lstrip(b"0") or b"0")  # Python does not convert thousands of digits
         self._delivered = self._overhead = self._silence = 0
         self.pipeline.append(exchange)
 

@@ -1,7 +1,7 @@
-"""TLS, for those who have no proxy that does it.
+"""TLS, for a service without a proxy that does it.
 
-The event loop would do it by itself, but whoever opens a connection and never shakes hands would be nobody's: not counted, and not sent
-away when others need the place. So a handshake is a member of the crowd, like a connection.
+The event loop could do the handshake itself. But then a client that never finishes it would not be counted, and not be disconnected
+when others need the place. So a handshake is a member of the crowd, like a connection.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from albatross.service.http.wire.connection import Application, Connection
 from albatross.service.http.wire.crowd import HEAD_SECONDS, LINGER_SECONDS, Crowd
 
 PAUSE_SECONDS = 0.1
-"""Before the next try, where the system could not accept a connection."""
+"""Pause after the system could not accept a connection."""
 
 
 def context_of(certificate: Path, private_key: Path) -> ssl.SSLContext:
@@ -29,13 +29,13 @@ def context_of(certificate: Path, private_key: Path) -> ssl.SSLContext:
 
 
 async def accept(listening: socket, context: ssl.SSLContext, application: Application, crowd: Crowd) -> None:
-    """Shake hands with everybody who comes, for ever."""
+    """Accept connections and begin their handshakes, for ever."""
     loop = asyncio.get_running_loop()
     listening.setblocking(False)
     while True:
         try:
             client, _ = await loop.sock_accept(listening)
-        except OSError:  # it was gone before we saw it, or there is no descriptor left just now
+        except OSError:  # the client has left already, or no descriptor is free
             await asyncio.sleep(PAUSE_SECONDS)
             continue
         client.setblocking(False)
@@ -43,7 +43,7 @@ async def accept(listening: socket, context: ssl.SSLContext, application: Applic
 
 
 class Handshake:
-    """A client that has not shown yet that it speaks TLS. It has as long as for a head."""
+    """A client that has not finished its TLS handshake. It has the same deadline as a head."""
 
     def __init__(self, client: socket, context: ssl.SSLContext, application: Application, crowd: Crowd) -> None:
         self._client, self._context, self._application, self._crowd = client, context, application, crowd
@@ -65,13 +65,13 @@ class Handshake:
                 ssl_handshake_timeout=HEAD_SECONDS,
                 ssl_shutdown_timeout=LINGER_SECONDS,
             )
-        except OSError:  # what is not TLS, or does not come, is no news
+        except OSError:  # not TLS, or nothing came: not worth a log line
             self._client.close()
         finally:
             self._crowd.leave(self)
 
     def hang_up(self) -> None:
-        """End it as the client would: a handshake that is cancelled waits for the farewell of one who never said a word."""
+        """Shut the socket down, as the client would. A cancelled handshake would wait for a close message that never comes."""
         self._crowd.leave(self)
         with contextlib.suppress(OSError):
             self._client.shutdown(SHUT_RDWR)
@@ -79,4 +79,4 @@ class Handshake:
     give_up_head = give_up_body = end = hang_up
 
     def refuse(self, error: Refused) -> None:
-        """There is no request yet."""
+        """There is no request to refuse yet."""

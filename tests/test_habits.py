@@ -1,5 +1,6 @@
 """What is done by habit: hooks before a commit, Python versions, releases."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -74,3 +75,11 @@ def test_what_does_not_agree_is_told(project: Path, file: str, content: str, com
     found = releasing.complaints(project)
     assert any(complaint in line for line in found)
     assert any("not committed" in line for line in found)
+
+
+@pytest.mark.xdist_group("habits")
+def test_tests_of_one_group_run_in_one_process(request: pytest.FixtureRequest) -> None:
+    """Otherwise each process compiles the same policies. pytest-xdist knows a group by the end of a test's id."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        pytest.skip("one process runs all tests")
+    assert request.node.nodeid.endswith("@habits")

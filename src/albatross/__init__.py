@@ -18,7 +18,7 @@ __all__ = ["Agent", "Choice", "Client", "Recommender", "Recording", "plain", "si
 __version__ = VERSION
 
 _LATER = {"Client": "albatross.service.client", "Recommender": "albatross.service.recommender"}
-"""What is imported only when it is used: research needs nothing of the service."""
+"""Imported only when used: research does not need the service."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Ratings that people gave. One file per source; the file name is the registration."""
+"""Rating data sets. One file per source; the file name is the registration."""
 
 import importlib
 import pkgutil
@@ -15,12 +15,12 @@ from albatross.datasets import archive
 from albatross.datasets.archive import Archive, Tell, quietly
 
 NOT_SOURCES = ("archive", "grouplens", "tabular")
-"""Files of this folder that serve the others."""
+"""Files of this folder that are not data sets."""
 
 
 @dataclass(frozen=True)
 class DataSet(Recipe, ABC):
-    """Derive from this in a file of `albatross.datasets`; the file name is the data set's name. Fields choose a part of the whole."""
+    """Derive from this in a file of `albatross.datasets`; the file name is the data set's name. Fields select a part of the data."""
 
     title: ClassVar[str]
     home: ClassVar[str]
@@ -38,9 +38,9 @@ class DataSet(Recipe, ABC):
         """The ratings, from the archives that are needed."""
 
     def fetch(self, accept: bool | None = None, tell: Tell = quietly) -> list[Path]:
-        """The archives, downloaded if they are not here, and read through for damage.
+        """The archives, downloaded if they are missing, and checked for damage.
 
-        accept: whether the user agrees to the terms of use. None: they are asked, if they sit at a terminal and never agreed before.
+        accept: whether the user agrees to the terms of use. None: ask on a terminal, unless the user has agreed before.
         tell: is called with notes for the user.
         """
         paths = [archive.fetch(needed, accept, tell) for needed in self.needed()]
@@ -49,7 +49,7 @@ class DataSet(Recipe, ABC):
         return paths
 
     def load(self, accept: bool | None = None, tell: Tell = quietly) -> RatingTable:
-        """The ratings, downloaded if they are not here. The arguments are those of `fetch`."""
+        """The ratings, downloaded if they are missing. The arguments are those of `fetch`."""
         paths = [archive.fetch(needed, accept, tell) for needed in self.needed()]
         table = self.read(*paths)
         low, high = self.scale
@@ -69,15 +69,15 @@ class DataSet(Recipe, ABC):
 
 
 class Entry(NamedTuple):
-    """A data set as a list of them shows it."""
+    """A data set as shown in a list."""
 
     dataset: DataSet
     paths: tuple[Path, ...]
-    """Its archives, as far as they are here."""
+    """Those of its archives that are on this machine."""
     summary: Summary | None
-    """None where an archive is missing or cannot be used."""
+    """None if an archive is missing or unusable."""
     remarks: tuple[str, ...]
-    """Why it is missing or cannot be used, or how it differs from the official one."""
+    """Why it is missing or unusable, or how it differs from the official one."""
 
 
 def names() -> list[str]:
@@ -100,7 +100,7 @@ def find(name: str) -> type[DataSet]:
 
 
 def create(name: str, parameters: dict[str, Any] | None = None) -> DataSet:
-    """A data set from its name and parameters, as a study file has them."""
+    """A data set from its name and parameters, as in a study file."""
     dataset = find(name)
     known = dataset.__dataclass_fields__
     for parameter in parameters or {}:

@@ -1,7 +1,7 @@
-"""The official archives: where they are, how they are downloaded, and how they are checked.
+"""The official archives: where they are stored, downloads, and checks.
 
-A file that the user put into a folder is used even where its checksum differs from the official one: copies are often packed
-anew. What cannot be read without error is refused, wherever it came from.
+A file that the user put into a folder is used even if its checksum differs from the official one: copies are often repacked.
+A file that cannot be read without error is refused, whatever its source.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ class Archive:
     names: tuple[str, ...]
     """The file names under which it is accepted, the official one first."""
     checksum: str | None
-    """Of the official file, as `md5:…` or `sha256:…`; None where nobody published one."""
+    """Of the official file, as `md5:…` or `sha256:…`; None if none was published."""
     terms: str
     """The terms that a download agrees to."""
 
@@ -54,7 +54,7 @@ class Archive:
 
 
 def folders() -> list[Path]:
-    """Where archives are looked for: the folder `ALBATROSS_DATA` names, then the user's cache."""
+    """Folders that are searched for archives: the one that `ALBATROSS_DATA` names, then the user's cache."""
     named = os.environ.get("ALBATROSS_DATA")
     if named and not Path(named).expanduser().is_dir():
         raise InvalidInput(f"ALBATROSS_DATA is {named!r}; accepted: an existing folder")
@@ -62,20 +62,20 @@ def folders() -> list[Path]:
 
 
 def cache_folder() -> Path:
-    """Where downloads are kept."""
+    """The folder for downloads."""
     return Path(os.environ.get("ALBATROSS_CACHE") or platformdirs.user_cache_path("albatross")).expanduser() / "data"
 
 
 def find(archive: Archive) -> Path | None:
-    """The file, where it is here already."""
+    """The file, if it is on this machine."""
     candidates = (folder / name for folder in folders() for name in archive.names)
     return next((path for path in candidates if path.is_file()), None)
 
 
 def fetch(archive: Archive, accept: bool | None = None, tell: Tell = quietly) -> Path:
-    """The file, downloaded if it is not here.
+    """The file, downloaded if it is missing.
 
-    accept: whether the user agrees to the terms of use. None: they are asked, if they sit at a terminal and never agreed before.
+    accept: whether the user agrees to the terms of use. None: ask on a terminal, unless the user has agreed before.
     """
     path = find(archive)
     if path is None:
@@ -89,7 +89,7 @@ def fetch(archive: Archive, accept: bool | None = None, tell: Tell = quietly) ->
 
 
 def difference(archive: Archive, path: Path) -> str:
-    """A note where a file is not the official one bit for bit; else nothing."""
+    """A note if a file differs from the official one; otherwise empty."""
     if archive.checksum is None:
         return ""
     method, _, official = archive.checksum.partition(":")
@@ -99,7 +99,7 @@ def difference(archive: Archive, path: Path) -> str:
 
 
 def verify(path: Path) -> None:
-    """Refuse an archive of which any part cannot be read."""
+    """Refuse an archive if any part of it cannot be read."""
     with _refusing_damage(path), zipfile.ZipFile(path) as archive:
         broken = archive.testzip()
         if broken is not None:
@@ -107,7 +107,7 @@ def verify(path: Path) -> None:
 
 
 def member(path: Path, name: str) -> bytes:
-    """The content of one file in an archive, whatever folder it lies in there."""
+    """The content of one file in an archive, in whatever folder."""
     with _refusing_damage(path), zipfile.ZipFile(path) as archive:
         return archive.read(_entry(path, archive, name))
 
@@ -120,9 +120,9 @@ def _entry(path: Path, archive: zipfile.ZipFile, name: str) -> str:
 
 
 def _extract(path: Path, name: str, header: str, target: Path) -> None:
-    """Copy one file of an archive, which may be larger than the memory, and refuse it if it does not begin with the header.
+    """Copy one file of an archive, which may be larger than memory. Refuse it if it does not begin with the header.
 
-    Latin-1 gives every byte a meaning. DuckDB's own reading of it refuses 0x80 to 0x9f, which Book-Crossing has.
+    Latin-1 decodes every byte. DuckDB's own Latin-1 reader refuses 0x80 to 0x9f, which Book-Crossing contains.
     """
     with _refusing_damage(path), zipfile.ZipFile(path) as archive, archive.open(_entry(path, archive, name)) as member:
         text = io.TextIOWrapper(member, encoding="latin-1", newline="")
@@ -135,8 +135,8 @@ def _extract(path: Path, name: str, header: str, target: Path) -> None:
 
 
 def columns(path: Path, name: str, types: dict[str, str], separator: str, header: str = "", escape: str = "") -> dict[str, NDArray[Any]]:
-    """The columns of a text file in an archive. With a header, values stand in quotes, and `escape` precedes a quote within."""
-    import duckdb  # heavy, and needed only where a file is read
+    """The columns of a text file in an archive. With a header, values are in quotes, and `escape` precedes a quote inside."""
+    import duckdb  # slow to import, and needed only to read a file
 
     query = (
         "FROM read_csv($file, columns = $types, delim = $separator, header = $header, quote = $quote, escape = $escape, "
@@ -160,18 +160,18 @@ def columns(path: Path, name: str, types: dict[str, str], separator: str, header
 
 @contextmanager
 def _refusing_damage(path: Path) -> Iterator[None]:
-    """Turns whatever zipfile trips over into one error that names the file."""
+    """Turn any error of zipfile into one that names the file."""
     try:
         yield
     except InvalidInput:
         raise
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
-        # A flipped bit in a header may also look like encryption (RuntimeError) or an unknown method (NotImplementedError, one of them).
+        # A flipped bit in a header may look like encryption (RuntimeError) or an unknown method (NotImplementedError, a subclass of it).
         raise InvalidInput(f"{path} is damaged or cannot be read: {error}") from error
 
 
 def _agree(archive: Archive, accept: bool | None, tell: Tell) -> None:
-    """Make sure that the user agreed to the terms of use, now or once before."""
+    """Make sure that the user agrees to the terms of use, now or earlier."""
     note = cache_folder() / f"agreed-{hashlib.blake2b(archive.terms.encode(), digest_size=6).hexdigest()}.txt"
     if accept is not False and note.is_file():
         return
@@ -193,7 +193,7 @@ def _agree(archive: Archive, accept: bool | None, tell: Tell) -> None:
 
 
 def _downloaded(archive: Archive) -> Path:
-    """The file, fresh from its official address."""
+    """Download the file from its official address."""
     import pooch  # type: ignore[import-untyped] # heavy, and needed only by those who do not have the data
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
@@ -205,7 +205,7 @@ def _downloaded(archive: Archive) -> Path:
             downloader = pooch.HTTPDownloader(progressbar=_Bar(progress, archive.name), timeout=SECONDS_WITHOUT_ANSWER)
             path = Path(pooch.retrieve(archive.address, archive.checksum, archive.name, cache_folder(), downloader=downloader))
         _keep_if_whole(path)
-    except (OSError, ValueError) as error:  # no network, no such page, no room; a checksum that differs; a page instead of the file
+    except (OSError, ValueError) as error:  # no network, no such page, disk full; another checksum; an HTML page instead of the file
         reason = f"{archive.name} could not be downloaded from {archive.address}: {error}"
         raise InvalidInput(f"{reason}. You can {_by_hand(archive)}") from error
     return path
@@ -224,7 +224,7 @@ def _by_hand(archive: Archive) -> str:
 
 
 class _Bar:
-    """A progress bar as Pooch wants it, drawn by Rich."""
+    """A progress bar for Pooch, drawn by Rich."""
 
     def __init__(self, progress: "Progress", name: str) -> None:
         self.progress = progress

@@ -1,4 +1,4 @@
-"""What the data sets of GroupLens have in common: terms, citation, and a file with user, movie, rating and time in each line."""
+"""Shared by the GroupLens data sets: terms, citation, and a file with user, movie, rating and time per line."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ CITATION = "Harper, Konstan: The MovieLens Datasets: History and Context. ACM Ti
 
 
 def archive_of(name: str, checksum: str, *other_names: str) -> Archive:
-    """The archive as it is downloaded; it may also be there under another name."""
+    """The archive as downloaded; it may also be stored under another name."""
     address = f"https://files.grouplens.org/datasets/movielens/{name}"
     return Archive(address=address, names=(name, *other_names), checksum=checksum, terms=TERMS)
 

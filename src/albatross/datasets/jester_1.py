@@ -17,7 +17,7 @@ from albatross.datasets.archive import Archive
 
 N_JOKES = 100
 NOT_RATED = 99
-"""What a sheet has in the place of a rating that was not given."""
+"""The value in a sheet for a missing rating."""
 
 _CHECKSUMS = (
     "cb7841756ded125b15f3d95c9f8241224065e96354c132a46ae4214deeab7615",
@@ -30,8 +30,8 @@ _CHECKSUMS = (
 class Jester1(DataSet):
     """4,136,360 ratings of 100 jokes by 73,421 users, real numbers from -10 to 10, collected 1999 to 2003, in three parts.
 
-    The default is the first part, so that the same recipe means the same ratings on every machine. A user is called by the number of
-    their row, counted through the parts. Needs `xlrd`, the reader of old Excel files.
+    The default is the first part, so that the same recipe means the same ratings on every machine. A user's name is their row number,
+    counted through the parts. Needs `xlrd`, the reader of old Excel files.
     """
 
     parts: int | None = parameter(1, "how many of the three parts, from the first; none: those that are here", at_least=1, at_most=3)
@@ -70,7 +70,7 @@ class Jester1(DataSet):
 
 
 def _sheet(path: Path) -> NDArray[np.float64]:
-    """The ratings of one part: a row per user, a column per joke. The first column of the file, how many they rated, checks the row."""
+    """The ratings of one part: a row per user, a column per joke. The file's first column, the number of ratings, checks the row."""
     part = path.stem.rpartition("_")[2]
     name = f"jester-data-{part}.xls"
     content, xlrd = archive.member(path, name), _excel_reader()
@@ -78,7 +78,7 @@ def _sheet(path: Path) -> NDArray[np.float64]:
         sheet = xlrd.open_workbook(file_contents=content, logfile=io.StringIO()).sheet_by_index(0)
         cells = np.array([sheet.row_values(row) for row in range(sheet.nrows)], np.float64)
         counted, ratings = cells[:, 0], cells[:, 1:]
-    except Exception as error:  # xlrd raises whatever it trips over
+    except Exception as error:  # xlrd may raise anything
         raise InvalidInput(f"{path}: {name} is damaged: {error or type(error).__name__}") from error
     if ratings.shape[1] != N_JOKES:
         raise InvalidInput(f"{path}: {name} has {ratings.shape[1]} jokes; accepted: {N_JOKES}")

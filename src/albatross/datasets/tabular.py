@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 EXTENSIONS = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
 
 DELIMITERS = ",;\t|"
-"""What may part the fields of a `.csv` file, tried in this order on its header."""
+"""Delimiters of a `.csv` file, tried in this order on its header."""
 
 OPTIONS = ("--user-column", "--item-column", "--rating-column")
-"""What names the columns on a command line; in Python they are arguments of the same names."""
+"""Command-line options that name the columns; in Python, arguments of the same names."""
 
 UNREADABLE = (OSError, EOFError, UnicodeError, csv.Error, zlib.error)
 
@@ -37,7 +37,7 @@ def read_table(
 
     Users and items are numbered in the order in which the file first mentions them.
     """
-    import duckdb  # heavy, and needed only where a file is read
+    import duckdb  # slow to import, and needed only to read a file
 
     file, wanted = Path(path), (user_column, item_column, rating_column)
     if not has_table_extension(file):
@@ -63,9 +63,9 @@ def read_table(
 def read_rows(
     path: str | os.PathLike[str], user_column: str = "user", item_column: str = "item", rating_column: str = "rating"
 ) -> Iterator[tuple[int, list[str | None] | None]]:
-    """User, item and rating of every row as text, good or bad, with the line it begins on (of Parquet, with its number).
+    """User, item and rating of every row as text, valid or not, with its first line number (for Parquet, the row number).
 
-    None stands for a row with another number of fields than the header.
+    None for a row whose number of fields differs from the header.
     """
     import duckdb
 
@@ -105,7 +105,7 @@ def has_table_extension(path: str | os.PathLike[str]) -> bool:
 
 def _load(connection: "DuckDBPyConnection", file: Path, wanted: Sequence[str]) -> None:
     """Fill the table `ratings`: row from 1, user, item, rating as text, value as a number or null."""
-    # DuckDB takes a path for a pattern: a bracket around each special character stands for the character itself.
+    # DuckDB treats a path as a pattern: brackets around a special character mean the character itself.
     pattern = re.sub(r"([*?\[])", r"[\1]", str(file))
     if _is_parquet(file):
         described = connection.execute("DESCRIBE SELECT * FROM read_parquet(?)", [pattern]).fetchall()
@@ -118,7 +118,7 @@ def _load(connection: "DuckDBPyConnection", file: Path, wanted: Sequence[str]) -
         user, item, rating = (f"field{header.index(name)}" for name in wanted)
         fields = ", ".join(f"field{number}: 'VARCHAR'" for number in range(len(header)))
         compression = "gzip" if file.name.lower().endswith(".gz") else "none"
-        # Nothing is left to guessing: what the header says holds for the whole file.
+        # Nothing is guessed: the header determines the whole file.
         source = f"""read_csv(?, auto_detect = false, header = true, delim = '{delimiter}', quote = '"', escape = '"',
                               compression = '{compression}', columns = {{{fields}}})"""
     connection.execute(
@@ -180,7 +180,7 @@ def _refuse_repeated_pairs(
 
 
 def _malformed(file: Path, wanted: Sequence[str], complaint: str) -> InvalidInput:
-    """The error for a file that is not what its name says: in our words where the trouble can be found, else in DuckDB's."""
+    """The error for a malformed file: our own message if the bad row is found, else DuckDB's."""
     if not _is_parquet(file):
         delimiter, header = _header(file, wanted)
         try:
@@ -194,7 +194,7 @@ def _malformed(file: Path, wanted: Sequence[str], complaint: str) -> InvalidInpu
 
 
 def _place(file: Path, wanted: Sequence[str], row: int) -> str:
-    """Where a row stands, for a person who opens the file: a quoted field may run over several lines."""
+    """The place of a row for a person who opens the file: a quoted field may span several lines."""
     if _is_parquet(file):
         return f"{file}, row {row}"
     for number, (line, _) in enumerate(_records(file, _header(file, wanted)[0])):
@@ -204,7 +204,7 @@ def _place(file: Path, wanted: Sequence[str], row: int) -> str:
 
 
 def _header(file: Path, wanted: Sequence[str]) -> tuple[str, list[str]]:
-    """The delimiter and the names of the columns: of those delimiters that find the wanted columns, or most columns, the first."""
+    """The delimiter and the column names: the first delimiter that finds the wanted columns, or else the most columns."""
     delimiters = "\t" if ".tsv" in file.suffixes[-2:] else DELIMITERS
     found: list[tuple[str, list[str]]] = []
     try:

@@ -17,7 +17,7 @@ from albatross.environments.shop import Shop
 from albatross.environments.synthetic import WORLDS, Synthetic
 
 SYNTHETIC: dict[str, type[Synthetic]] = {**WORLDS, **FURTHER, "shop": Shop}
-"""The three of the paper, and further ones."""
+"""The three worlds of the paper, and further ones."""
 
 PROTOCOLS: dict[str, dict[str, bool]] = {
     "repeats": {"repeats": True, "clicks": False},
@@ -25,7 +25,7 @@ PROTOCOLS: dict[str, dict[str, bool]] = {
     "clicks": {"repeats": True, "clicks": True},
     "clicks-no-repeats": {"repeats": False, "clicks": True},
 }
-"""The protocols: whether items are shown again and what a reward is, and the parameters that each stands for."""
+"""The protocols (whether items are shown again, and what a reward is), with their parameters."""
 
 FILE = f"FILE ({', '.join(EXTENSIONS)})"
 
@@ -37,9 +37,9 @@ def recipes() -> dict[str, tuple[type[Recipe], ...]]:
 
 
 def create(name_or_file: str, parameters: dict[str, Any] | None = None) -> Environment:
-    """The data set of that name, or the ratings of that file, with parameters as a study file has them.
+    """The data set of that name, or the ratings of that file, with parameters as in a study file.
 
-    `protocol` is one of `PROTOCOLS`, and stands for what it says there.
+    `protocol` is one of `PROTOCOLS`, and sets the parameters listed there.
 
     >>> create("gaussian", {"rank": 3}).parameters()["rank"]
     3
@@ -60,7 +60,7 @@ def from_text(name_or_file: str, settings: dict[str, str] | None = None) -> Envi
 
 
 def _spelled_out(given: dict[str, Any], as_given: Callable[[bool], Any]) -> dict[str, Any]:
-    """The same parameters, with those that the protocol stands for instead of its name."""
+    """The same parameters, with the name of the protocol replaced by its parameters."""
     if "protocol" not in given:
         return given
     name = given["protocol"]

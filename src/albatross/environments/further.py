@@ -30,7 +30,7 @@ class Turnover(Gaussian):
 
     n_items: int = parameter(2000, "number of items (m)", at_least=1)
     candidates: int | None = parameter(200, "how many items can be shown at one time", at_least=1)
-    pace: int = parameter(14, "arrivals between one item leaving, with another one coming, and the next", at_least=1)
+    pace: int = parameter(14, "arrivals between two changes: one item leaves, one comes", at_least=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -50,7 +50,7 @@ class Skewed(Gaussian):
     """The Gaussian world with a large catalogue and skewed arrivals: few users come often, most come rarely (Zipf's law)."""
 
     n_items: int = parameter(5000, "number of items (m)", at_least=1)
-    exponent: float = parameter(1.0, "the user in place r comes in proportion to r to minus this", at_least=0)
+    exponent: float = parameter(1.0, "user number r arrives in proportion to r to the power of minus this", at_least=0)
 
     def _further(self) -> dict[str, Any]:
         return {"crowd": np.cumsum(np.arange(1.0, self.n_users + 1) ** -self.exponent)}
@@ -58,9 +58,9 @@ class Skewed(Gaussian):
 
 @dataclass(frozen=True)
 class Late(Gaussian):
-    """The Gaussian world with delay: a rating arrives after later ones have been given."""
+    """The Gaussian world with delay: a rating arrives after a number of later steps."""
 
-    delay: int = parameter(500, "how many others", at_least=0)
+    delay: int = parameter(500, "number of steps", at_least=0)
 
     def _further(self) -> dict[str, Any]:
         return {"delay": self.delay}
@@ -70,7 +70,7 @@ class Late(Gaussian):
 class Stars(Synthetic):
     """One to five stars: 3 + user offset + ⟨user vector, item vector⟩, rounded up or down at random so that the mean is kept."""
 
-    bias: float = parameter(0.5, "standard deviation of what a user adds to everything", at_least=0)
+    bias: float = parameter(0.5, "standard deviation of the user offsets", at_least=0)
     signal: float = parameter(1.0, "standard deviation of ⟨user vector, item vector⟩", above=0)
 
     reaction: ClassVar[int] = STARS
@@ -93,8 +93,8 @@ class RareClicks(Synthetic):
 
     n_users: int = parameter(1000, "number of users (n)", at_least=1)
     n_items: int = parameter(500, "number of items (m)", at_least=1)
-    clicks: bool = parameter(True, "whether a rating is 1 or 0: it always is")
-    level: float = parameter(-3.5, "what a pair has before anything is added: −3.5 are 3 clicks in 100")
+    clicks: bool = parameter(True, "always true: a rating is 1 or 0")
+    level: float = parameter(-3.5, "base level before offsets and vectors: −3.5 is 3 clicks in 100")
     offsets: float = parameter(0.5, "standard deviation of the offsets of users, and of items", at_least=0)
     signal: float = parameter(1.0, "standard deviation of ⟨user vector, item vector⟩", above=0)
 

@@ -19,16 +19,16 @@ from albatross.datasets.tabular import read_table
 from albatross.environments.world import new_world
 
 GOOD = 0.7
-"""From this part of the scale on a rating is good: 4 of 5 stars, 8 of 10, 4 on a scale from −10 to 10."""
+"""From this fraction of the scale on, a rating is good: 4 of 5 stars, 8 of 10, 4 on a scale from −10 to 10."""
 
 
 class Ratings:
     """The candidates of a user are the items they rated; the reward is the logged rating, without noise.
 
-    As `clicks` the reward is 1 where the rating is good and 0 where it is not.
+    With `clicks`, the reward is 1 for a good rating and 0 otherwise.
 
-    Every seed has the same ratings and other arrivals. With a `split`, half of the users, or half of each user's ratings, are held back,
-    the same ones at every seed. They are never a reward; policies that need other users' ratings are told them.
+    All seeds have the same ratings, but different arrivals. With a `split`, half of the users, or half of each user's ratings, are held
+    back, the same at every seed. They are never a reward; policies that need other users' ratings get them beforehand.
 
     >>> from albatross.core.vocabulary import Vocabulary
     >>> people, films = Vocabulary(["ann", "bob"]), Vocabulary(["heat", "alien"])
@@ -64,7 +64,7 @@ class Ratings:
         self._digest = digest.hexdigest()
 
     def parameters(self) -> dict[str, Any]:
-        """What identifies this world; the digest names the ratings themselves, independent of the name of the file."""
+        """The identity of this world. The digest identifies the ratings themselves, independent of the name of the file."""
         sizes = {"n_users": self.n_users, "n_items": self.n_items, "n_ratings": self._items.size}
         told = {} if self._told is None else {"split": self.split, "n_told": self._told.ratings.size}
         return {**sizes, "repeats": self.repeats, "clicks": self.clicks, "shift": self.shift, "digest": self._digest, **told}
@@ -73,7 +73,7 @@ class Ratings:
         return new_world(
             self.n_users,
             reaction=LOGGED,
-            # Sent to another process, arrays arrive as a subclass that compiled code need not be compiled for.
+            # Arrays sent to another process arrive as a subclass, for which compiled code would be compiled again.
             offsets=np.asarray(self._offsets),
             items=np.asarray(self._items),
             ratings=np.asarray(self._ratings),
@@ -91,11 +91,11 @@ class Ratings:
         return str(item) if self._names is None else self._names[1][item]
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is sent to another process: without the names, which may be large and are not needed there."""
+        """What is sent to another process: all but the names, which may be large and are not needed there."""
         return {**self.__dict__, "_names": None}
 
     def _keep_apart(self, apart: NDArray[np.bool_]) -> None:
-        """Take these ratings out, and with them the users who have no others."""
+        """Remove these ratings, and the users who have no others."""
         users = np.repeat(np.arange(self.n_users), np.diff(self._offsets))
         _, others = np.unique(users[apart], return_inverse=True)
         self._told = OtherRatings(others.astype(np.int32), self._items[apart], self._ratings[apart])
@@ -131,13 +131,13 @@ def half_of_ratings(offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Protocol(Recipe):
-    """How logged ratings are shown."""
+    """How logged ratings are used."""
 
     repeats: bool = parameter(True, "whether a user may be shown an item again")
     split: str = parameter(
-        "none", "half of what is no reward but told beforehand to policies that need it", choices=("none", "users", "ratings")
+        "none", "hold back half of these, for policies that need ratings beforehand", choices=("none", "users", "ratings")
     )
-    clicks: bool = parameter(False, "whether a rating is made 1 where it is good, and 0 where it is not")
+    clicks: bool = parameter(False, "whether a good rating becomes 1 and any other 0")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A shop: visitors who return, categories, stock, a catalogue that changes, clicks, purchases, and silence."""
+"""A shop: returning visitors, categories, stock, a changing catalogue, clicks, purchases, and silence."""
 
 import math
 from dataclasses import dataclass
@@ -14,18 +14,18 @@ from albatross.environments.synthetic import Synthetic
 from albatross.environments.world import NO_OFFSETS
 
 TRAFFIC = (2, 1, 1, 1, 1, 2, 3, 5, 7, 8, 8, 9, 10, 9, 8, 8, 8, 9, 10, 12, 13, 11, 7, 4)
-"""How many come in each hour of a day, relative to each other."""
+"""Relative number of visits in each hour of a day."""
 BETWEEN = 0.6
 """Share of the variance of item vectors that lies between categories."""
 
 
 @dataclass(frozen=True)
 class Shop(Synthetic):
-    """A shop's public: new visitors and returning ones, day by day, before a window of the catalogue that moves on.
+    """The visitors of a shop, new and returning, day by day. The candidates are a window that moves through the catalogue.
 
-    The chance of a click is (1 − silent) times the logistic function of level + the item's offset + ⟨user vector, item vector⟩; a click
-    is worth 1, and a purchase, which may follow it, 5. Item vectors lie around those of their categories. Each item is sold out one day
-    in `stock` days. Who returns comes at about the hour of their last visit. Means are known, so regret is that against the best item
+    The probability of a click is (1 − silent) times the logistic function of level + the item's offset + ⟨user vector, item vector⟩. A
+    click is worth 1; a purchase, which may follow it, 5. Item vectors lie around those of their categories. Each item is sold out one day
+    in `stock` days. A returning user comes at about the hour of their last visit. Means are known, so regret is against the best item
     on sale.
     """
 
@@ -34,12 +34,12 @@ class Shop(Synthetic):
     candidates: int | None = parameter(200, "how many items are on sale at one time", at_least=1)
     categories: int = parameter(8, "number of categories", at_least=1)
     day: int = parameter(500, "visits a day", at_least=1)
-    pace: int = parameter(50, "visits between one item leaving, with another one coming, and the next", at_least=1)
+    pace: int = parameter(50, "visits between two changes: one item leaves, one comes", at_least=1)
     stock: int = parameter(10, "each item is sold out one day in so many", at_least=2)
-    returning: float = parameter(0.8, "chance that somebody has been there before", at_least=0, at_most=1)
-    silent: float = parameter(0.3, "chance that a user does not react, whatever they are shown", at_least=0, below=1)
-    buying: float = parameter(0.2, "chance that a click is followed by a purchase", at_least=0, at_most=1)
-    level: float = parameter(-2.0, "what a pair has before anything is added: −2 are 12 clicks in 100")
+    returning: float = parameter(0.8, "probability that a visitor has been there before", at_least=0, at_most=1)
+    silent: float = parameter(0.3, "probability that a user does not react, whatever is shown", at_least=0, below=1)
+    buying: float = parameter(0.2, "probability that a click is followed by a purchase", at_least=0, at_most=1)
+    level: float = parameter(-2.0, "base level before offsets and vectors: −2 is 12 clicks in 100")
     offsets: float = parameter(0.5, "standard deviation of the offsets of items", at_least=0)
     signal: float = parameter(1.0, "standard deviation of ⟨user vector, item vector⟩", above=0)
 
@@ -58,7 +58,7 @@ class Shop(Synthetic):
         return item % self.categories
 
     def hour_of(self, visit: int) -> float:
-        """The hour of the day at which a visit falls: they come as `TRAFFIC` says.
+        """The hour of the day of a visit, distributed as in `TRAFFIC`.
 
         >>> [round(Shop(day=100).hour_of(visit), 1) for visit in (0, 50, 99)]
         [0.0, 15.4, 23.6]

@@ -26,11 +26,11 @@ class Synthetic(Recipe):
     candidates: int | None = parameter(None, "how many random items each user may be shown; none: all", at_least=1)
     fresh: bool = parameter(False, "whether these are drawn anew whenever a user arrives")
     repeats: bool = parameter(True, "whether a user may be shown an item again")
-    clicks: bool = parameter(False, "whether a rating is 1 or 0, and the mean is the chance of 1")
+    clicks: bool = parameter(False, "whether a rating is 1 or 0, with the mean as the probability of 1")
 
     reaction: ClassVar[int]
     clicking: ClassVar[int] = BERNOULLI
-    """How users react where ratings are clicks."""
+    """The reaction if ratings are clicks."""
     shift: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
@@ -65,16 +65,16 @@ class Synthetic(Recipe):
         )
 
     def ratings_of_others(self, seed: int) -> OtherRatings:
-        """Ratings by as many other users, with vectors of their own, of the same items."""
+        """Ratings of the same items by as many other users, with their own vectors."""
         strangers, _ = self._factors(stream(seed, "other users"))
         return ratings_by(strangers, self.world(seed), stream(seed, "ratings of others"))
 
     def _further(self) -> dict[str, Any]:
-        """What else `new_world` is to know of this world."""
+        """Further arguments for `new_world`."""
         return {}
 
     def _offered(self, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Who may be shown what, as `new_world` wants it: where each user's items begin, and the items."""
+        """The candidates, as `new_world` expects them: where each user's items begin, and the items."""
         if self.candidates is None:
             return NO_OFFSETS, ALL_ITEMS
         if self.fresh:
@@ -84,7 +84,7 @@ class Synthetic(Recipe):
         return np.arange(self.n_users + 1) * self.candidates, np.concatenate(rows).astype(np.int32)
 
     def _footprint(self) -> int:
-        """Bytes: vectors, what is known per user, and the items that each may be shown, which are copied once."""
+        """Bytes: vectors, values per user, and the candidates of each user, which are copied once."""
         vectors = 8 * self.rank * (self.n_users + self.n_items)
         offered = 0 if self.fresh or (self.candidates is None and self.repeats) else self.candidates or self.n_items
         return vectors + self.n_users * (4 * 8 + 2 * 8 * offered)

@@ -1,4 +1,4 @@
-"""What a policy is told before the first user arrives: what it declares in `needs`, taken from its world."""
+"""What a policy is given before the first user arrives: what it declares in `needs`, taken from its world."""
 
 from albatross.core.environment import Environment, Telling, Truth, World
 from albatross.core.errors import InvalidInput
@@ -7,7 +7,7 @@ from albatross.environments.world import truth_of
 
 
 def told(policy: Policy, environment: Environment, seed: int, world: World | None = None) -> Truth | None:
-    """What this policy is told of the world of this seed; None if it needs nothing. An existing world is used again.
+    """What this policy is given about the world of this seed; None if it needs nothing. An existing world is reused.
 
     >>> from albatross.environments.synthetic import Gaussian
     >>> from albatross.policies.oracle import Oracle

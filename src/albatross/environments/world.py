@@ -1,4 +1,4 @@
-"""What a world does, as compiled code asks it."""
+"""The functions of a world, for compiled code."""
 
 import math
 
@@ -18,19 +18,19 @@ NO_OFFERS = np.empty(0, np.int64)
 EQUAL_CHANCES = np.empty(0)
 
 CLICK, PURCHASE = 1.0, 5.0
-"""What they are worth in a shop."""
+"""Rewards of a click and of a purchase in a shop."""
 SAME_HOUR = 0.05
-"""Who comes back to a shop comes at about the same hour: up to so many days earlier or later."""
+"""A returning visitor of a shop comes at about the same hour: at most so many days earlier or later."""
 
 MOST_TOLD = 100
-"""Ratings by one other user, at most; otherwise half of the items."""
+"""Limit of ratings by one other user; otherwise half of the items."""
 MOST_OTHERS = 1000
-"""Other users who have rated, at most; otherwise as many as there are users."""
+"""Limit of other users with ratings; otherwise as many as there are users."""
 
 
 @kernel
 def offer(world: World, user: int) -> tuple[int, int]:
-    """Start and stop of what this user may be shown, within `world.items`; equal for the whole catalogue."""
+    """Start and stop of this user's candidates within `world.items`; equal for the whole catalogue."""
     if world.offsets.size == 0:
         return 0, world.items.size
     start = world.offsets[user]
@@ -39,7 +39,7 @@ def offer(world: World, user: int) -> tuple[int, int]:
 
 @kernel
 def walk(world: World, user: int, random: np.random.Generator) -> None:
-    """Where users change: move the one who arrives."""
+    """If users drift: move the vector of the arriving user."""
     if world.walk > 0.0:
         vector = world.user_factors[user]
         for a in range(vector.size):
@@ -49,13 +49,13 @@ def walk(world: World, user: int, random: np.random.Generator) -> None:
 
 @kernel
 def is_sold_out(world: World, item: int, number: int) -> bool:
-    """Whether an item is missing on the day of this arrival, the first of which is 1."""
+    """Whether an item is sold out on the day of this arrival. The first arrival is 1."""
     return world.stock > 0 and (item + (number - 1) // world.day) % world.stock == 0
 
 
 @kernel
 def draw_offer(world: World, user: int, random: np.random.Generator) -> None:
-    """Where candidates change with every arrival: a window on the catalogue, or any selection with equal chances."""
+    """If candidates change with every arrival: a window of the catalogue, or a uniformly random selection."""
     if world.offers.size == 0:
         return
     n_items = world.offers.size - 1
@@ -88,7 +88,7 @@ def offered(world: World, user: int) -> Items:
 
 @kernel
 def mean_of(world: World, product: float) -> float:
-    """The mean reward where the product of the vectors is this; it never falls while the product rises."""
+    """The mean reward for this product of the vectors. It is a nondecreasing function."""
     if world.reaction == LOGISTIC:
         return 1.0 / (1.0 + math.exp(-product))
     if world.reaction == STARS:
@@ -100,7 +100,7 @@ def mean_of(world: World, product: float) -> float:
 
 @kernel
 def worth_of_click(world: World) -> float:
-    """What a click is worth on average, with the purchase that may follow it."""
+    """The mean reward of a click, including the purchase that may follow."""
     return CLICK + world.buying * (PURCHASE - CLICK)
 
 
@@ -143,7 +143,7 @@ def best_expected(world: World, user: int) -> float:
             for position in range(stop - start if stop > start else world.item_factors.shape[0]):
                 item = world.items[start + position] if stop > start else position
                 mean = dot(vector, world.item_factors[item])
-                if mean > best:  # not max(): it also asks what is not a number, and takes twice as long
+                if mean > best:  # not max(): it also checks for NaN, and takes twice as long
                     best = mean
             best = mean_of(world, best)
         world.best[user] = best
@@ -152,7 +152,7 @@ def best_expected(world: World, user: int) -> float:
 
 @kernel
 def retire_item(world: World, user: int, position: int) -> None:
-    """Where nothing is shown twice: take the candidate at this position out, keeping the others in their order."""
+    """If nothing is shown twice: remove the candidate at this position; the others keep their order."""
     start = world.offsets[user]
     last = world.lengths[user] - 1
     item = world.items[start + position]
@@ -193,9 +193,9 @@ def new_world(
     silent: float = 0.0,
     buying: float = 0.0,
 ) -> World:
-    """A fresh world. `offsets` has one number more than there are users, or none for the whole catalogue.
+    """A new world. `offsets` has one number more than there are users, or is empty for the whole catalogue.
 
-    Where candidates are drawn `fresh` for every arrival, or are a window that has a `pace`, as many as there is room in `items`.
+    With `fresh`, candidates are drawn for every arrival; with a `pace`, they are a moving window. `items.size` is their number.
     """
     if not repeats and offsets.size == 0:
         n_items = item_factors.shape[0]
@@ -212,7 +212,7 @@ def new_world(
         best=np.full(n_users, np.nan),
         ideal=np.full(n_users, np.nan),
         reaction=int(reaction),
-        spread=float(spread),  # a whole number would be another type, and compiled anew
+        spread=float(spread),  # an integer would be another type and compile again
         shift=float(shift),
         repeats=bool(repeats),
         crowd=crowd.copy(),
@@ -229,7 +229,7 @@ def new_world(
 
 
 def arrivals(world: World, random: np.random.Generator, horizon: int) -> NDArray[np.int32]:
-    """Which users arrive: each with their own probability, as long as there is something to show them."""
+    """The arriving users, drawn with their probabilities, as long as there is something left to show them."""
     if world.day > 0:
         return _day_by_day(world, random, horizon)
     if world.repeats:
@@ -252,7 +252,7 @@ def _anybody(world: World, random: np.random.Generator, horizon: int) -> NDArray
 
 
 def _day_by_day(world: World, random: np.random.Generator, horizon: int) -> NDArray[np.int32]:
-    """On the first day new users, one after the other; later, between them, those who came at about this hour on the day before."""
+    """New users one after the other on the first day. Later also returning users, who came at about this hour the day before."""
     users = np.zeros(horizon, np.int32)
     returns = random.random(horizon) < world.returning
     shifts = random.integers(-int(SAME_HOUR * world.day), int(SAME_HOUR * world.day) + 1, horizon)
@@ -271,7 +271,7 @@ def _day_by_day(world: World, random: np.random.Generator, horizon: int) -> NDAr
 
 
 def _visit_numbers(users: NDArray[np.int32]) -> NDArray[np.int64]:
-    """For each arrival, how often the same user had come before."""
+    """For each arrival, how often the same user has come before."""
     order = np.argsort(users, kind="stable")
     ordered = users[order]
     first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
@@ -281,18 +281,18 @@ def _visit_numbers(users: NDArray[np.int32]) -> NDArray[np.int64]:
 
 
 def reaction_draws(world: World, random: np.random.Generator, n_draws: int) -> NDArray[np.float64]:
-    """The random draws of so many reactions. They depend on the step alone, so every policy meets the same noise."""
+    """The random draws of so many reactions. They depend only on the step, so every policy meets the same noise."""
     return random.standard_normal(n_draws) if world.reaction == GAUSSIAN else random.random(n_draws)
 
 
 def truth_of(world: World) -> Truth:
-    """All means as one table; what nobody may be shown is minus infinity."""
+    """All means as one table; pairs that cannot be shown are minus infinity."""
     n_users = world.best.size
     if world.walk > 0.0:
         raise InvalidInput("a world whose users change has no fixed truth; accepted: policies that are not told the truth")
     if world.reaction != LOGGED:
         means = np.zeros((n_users, world.item_factors.shape[0]))
-        for a in range(world.item_factors.shape[1]):  # in the order in which `dot` adds up
+        for a in range(world.item_factors.shape[1]):  # in the same order as `dot`
             means += np.multiply.outer(world.user_factors[:, a], world.item_factors[:, a])
         if world.reaction == LOGISTIC:
             means = 1.0 / (1.0 + np.exp(-means))
@@ -307,7 +307,7 @@ def truth_of(world: World) -> Truth:
 
 
 def ratings_by(strangers: NDArray[np.float64], world: World, random: np.random.Generator) -> OtherRatings:
-    """Ratings by users with these vectors, who never arrive, of a random half of the items each."""
+    """Ratings by users with these vectors, who never arrive, each of a random half of the items."""
     n_others, n_items = min(len(strangers), MOST_OTHERS), world.item_factors.shape[0]
     n_each = min(-(-n_items // 2), MOST_TOLD)
     items = np.array([random.choice(n_items, n_each, replace=False) for _ in range(n_others)], np.int32)

@@ -1,4 +1,4 @@
-"""Many comparisons at a glance: a panel per protocol, a row per data set, a dot with its interval for the ratio of two regrets."""
+"""Many comparisons in one figure: a panel per protocol, a row per data set, a dot with its interval for the ratio of two regrets."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -23,7 +23,7 @@ class GlancePanel(NamedTuple):
 
 
 def draw_glance(panels: Sequence[GlancePanel], quantity: str) -> Figure:
-    """The panels share their rows and their scale; the line stands where both regrets are the same."""
+    """The panels share their rows and their scale; the line marks equal regrets."""
     rows = list(dict.fromkeys(ratio.row for panel in panels for ratio in panel.ratios))
     figure = Figure(figsize=(2.0 + 2.4 * len(panels), 1.4 + 0.36 * len(rows)), dpi=150, layout="constrained")
     axes = figure.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]

@@ -1,4 +1,4 @@
-"""How regret grows: both axes logarithmic, so that a power of the size is a straight line."""
+"""The growth of regret on logarithmic axes, where a power law is a straight line."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from albatross.figures.regret import COLOURS, LINES
 
 FEW = 20
-"""So many sizes, at most, are marked one by one."""
+"""Up to so many sizes are marked individually."""
 
 
 class Line(NamedTuple):
@@ -26,12 +26,12 @@ class Line(NamedTuple):
 
 class GrowthPanel(NamedTuple):
     axis: str
-    """What the size is."""
+    """The name of the size."""
     lines: Sequence[Line]
 
 
 def draw_growth(panels: Sequence[GrowthPanel]) -> Figure:
-    """One panel per axis; a grey line shows what linear growth would look like."""
+    """One panel per axis; a grey line shows linear growth."""
     figure = Figure(figsize=(4.4 * len(panels), 4.2), dpi=150, layout="constrained")
     for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         for number, line in enumerate(panel.lines):

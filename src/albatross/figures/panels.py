@@ -15,7 +15,7 @@ class Panel(NamedTuple):
 
 
 def draw_panels(panels: Sequence[Panel], quantity: str, *, same_scale: bool) -> Figure:
-    """Panels in a row. `same_scale` gives them one vertical axis, where they measure in the same unit."""
+    """Panels in a row. `same_scale` gives them one vertical axis, if they have the same unit."""
     figure = Figure(figsize=(4.2 * len(panels), 3.6), dpi=150, layout="constrained")
     axes = figure.subplots(1, len(panels), sharey=same_scale, squeeze=False)[0]
     for axis, panel in zip(axes, panels, strict=True):

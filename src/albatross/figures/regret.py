@@ -12,10 +12,10 @@ from matplotlib.ticker import StrMethodFormatter
 from numpy.typing import NDArray
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's colours, which colour-blind people can tell apart too; without yellow, which is too pale for a line."""
+"""Okabe and Ito's colours, which colour-blind people can distinguish too; without yellow, which is too pale for a line."""
 
 LINES = ("solid", "dashed", "dotted", "dashdot")
-"""Taken in turn when the colours are used up."""
+"""Used in turn after all colours are taken."""
 
 
 class Curve(NamedTuple):
@@ -31,7 +31,7 @@ class Curve(NamedTuple):
 
 
 def draw_regret(curves: Sequence[Curve], title: str) -> Figure:
-    """The figure; the legend stands in the order of the curves' ends."""
+    """The figure; the legend is in the order of the curves' ends."""
     figure = Figure(figsize=(7.0, 4.5), dpi=150, layout="constrained")
     axes = figure.add_subplot()
     draw_curves(axes, [_from_zero(curve) for curve in curves])
@@ -46,7 +46,7 @@ def draw_regret(curves: Sequence[Curve], title: str) -> Figure:
 
 
 def draw_curves(axes: Axes, curves: Sequence[Curve]) -> None:
-    """Draw each curve in a colour of its own; titles and legend are left to the caller."""
+    """Draw each curve in its own colour; the caller adds titles and legend."""
     for number, curve in enumerate(curves):
         colour, line = COLOURS[number % len(COLOURS)], LINES[number // len(COLOURS) % len(LINES)]
         if len(curve.seeds) > 1:
@@ -60,7 +60,7 @@ def draw_curves(axes: Axes, curves: Sequence[Curve]) -> None:
 
 
 def _from_zero(curve: Curve) -> Curve:
-    """Before the first step regret is zero."""
+    """Add a zero before the first step."""
     arrays = {name: np.insert(getattr(curve, name), 0, 0, axis=-1) for name in curve._fields[1:]}
     return curve._replace(**arrays)
 

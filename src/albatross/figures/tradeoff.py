@@ -22,13 +22,13 @@ class Band(NamedTuple):
 class Column(NamedTuple):
     title: str
     values: Sequence[str]
-    """Of the parameter, in the order in which they are drawn."""
+    """Values of the parameter, in drawing order."""
     regret: Band
     seconds: Band
 
 
 def draw_tradeoff(columns: Sequence[Column], parameter: str) -> Figure:
-    """The figure. Values stand at even distances, because grids are rarely even."""
+    """The figure. Values are evenly spaced, because grids rarely are."""
     figure = Figure(figsize=(4.2 * len(columns), 5.2), dpi=150, layout="constrained")
     axes = figure.subplots(2, len(columns), sharex="col", squeeze=False)
     for number, column in enumerate(columns):

@@ -19,20 +19,20 @@ from albatross.studies.statistics import N_RESAMPLES, Estimate, mean_over_seeds,
 from albatross.studies.trials import Trial, checkpoints, result_of
 
 QUANTITIES = ("regret", "pseudo_regret")
-"""What is drawn of each policy; both are cumulative."""
+"""The curves of each policy; both are cumulative."""
 DRAFT_RESAMPLES = 500
-"""For the intervals of a picture that is replaced in the next moment; the last one has as many as every report."""
+"""For intervals of intermediate pictures; the last picture has as many as every report."""
 TICKER_STEPS = 10
 SLICE_SECONDS = 0.05
-"""About how long all trials together advance before anybody else has a turn."""
+"""About how long all trials advance before other work gets a turn."""
 PICTURE_SECONDS = 0.25
-"""How often there is a new picture, at most."""
+"""Minimum time between two pictures."""
 DIGITS = 6
-"""Significant ones, of numbers that are drawn."""
+"""Significant digits of drawn numbers."""
 
 Curve = dict[str, list[float | None]]
 Picture = dict[str, Any]
-"""Plain values, as JSON has them."""
+"""Plain JSON values."""
 
 
 class Course(NamedTuple):
@@ -66,10 +66,10 @@ class Arena:
         self._passed: list[int] = []
         self._totals = np.zeros((len(QUANTITIES), len(grid), len(seeds)))
         self._history: list[NDArray[np.float64]] = []
-        """The totals at each checkpoint that was passed."""
+        """The totals at each passed checkpoint."""
 
     def advance(self, n_steps: int) -> None:
-        """So many steps more of every trial, but none beyond the horizon."""
+        """Advance every trial by so many steps, but not beyond the horizon."""
         target = min(self.done + n_steps, self.horizon)
         while self.done < target:
             checkpoint = int(self._checkpoints[len(self._passed)])
@@ -87,7 +87,7 @@ class Arena:
                 self._history.append(self._totals.copy())
 
     def picture(self, n_resamples: int = DRAFT_RESAMPLES) -> Picture:
-        """All that can be seen at this step."""
+        """Everything visible at this step."""
         steps, totals = self._passed, self._history
         if self.done and (not steps or steps[-1] < self.done):
             steps, totals = [*steps, self.done], [*totals, self._totals]
@@ -119,7 +119,7 @@ class Arena:
         }
 
     def _ticker(self) -> Iterator[dict[str, Any]]:
-        """The latest steps at the first seed: the same user for every policy, what each showed them, and what they said."""
+        """The latest steps at the first seed: the same user for every policy, the item each showed, and the rating."""
         named = self.environment if isinstance(self.environment, Named) else None
         lives = [course.lives[0] for course in self.courses]
         for step in range(self.done - 1, max(self.done - TICKER_STEPS, 0) - 1, -1):
@@ -148,14 +148,14 @@ class Arena:
 
 
 def run_before_eyes(arena: Arena, allow: Callable[[], float], show: Callable[[Picture], None]) -> None:
-    """Run all of it. `allow` says how many steps a second there may be, and waits while there may be none; `show` gets the pictures."""
+    """Run all steps. `allow` returns the permitted steps per second, and waits while there are none; `show` gets the pictures."""
     show(arena.picture())
     shown = debt = 0.0
     n_steps, before = 1, time.monotonic()
     while arena.done < arena.horizon:
         speed = allow()
         now = time.monotonic()
-        # Steps that are due and were not done, a slice's worth at most: after a pause nobody wants to see them all at once.
+        # Steps that are due, at most one picture's worth: after a pause they should not all run at once.
         debt = min(debt + speed * (now - before), max(1.0, speed * PICTURE_SECONDS))
         before = now
         if debt < 1.0:
@@ -177,5 +177,5 @@ def _curve(estimate: Estimate) -> Curve:
 
 
 def _number(value: float) -> float | None:
-    """As many digits as are visible; None where there is no interval."""
+    """Rounded to visible digits; None without an interval."""
     return None if np.isnan(value) else float(f"{value:.{DIGITS}g}")

@@ -17,9 +17,9 @@ from albatross.studies.statistics import FEWEST, Estimate, mean_over_seeds
 
 REPRODUCED, NOT_REPRODUCED, UNDECIDED = "reproduced", "not reproduced", "undecided"
 NO_VERDICT = "no verdict"
-"""There are too few seeds for any other word."""
+"""There are too few seeds for another verdict."""
 CONTRADICTED = "contradicted"
-"""Of what the paper says of other papers: an earlier one says otherwise."""
+"""For statements of the paper about other papers: an earlier paper contradicts it."""
 
 ALB, PTS, NMF = RIVALS
 NDCG_MARGIN = 0.03
@@ -34,7 +34,7 @@ Read = Callable[[str, str, int], Values]
 
 
 class Evidence(NamedTuple):
-    """What claims are judged by; data sets that were not run are missing from `datasets`."""
+    """The data that claims are judged by. Data sets that were not run are missing from `datasets`."""
 
     datasets: Sequence[str]
     regret: Read
@@ -43,7 +43,7 @@ class Evidence(NamedTuple):
     """Average cumulative NDCG at the horizon."""
     seconds: Read
     exponents: dict[int, Values]
-    """How ALB's regret grows with time on Gaussian data, per horizon and seed: regret ~ t^exponent."""
+    """Growth of ALB's regret with time on Gaussian data, per horizon and seed: regret ~ t^exponent."""
 
 
 class Verdict(NamedTuple):
@@ -51,7 +51,7 @@ class Verdict(NamedTuple):
     where: str
     word: str
     measured: str
-    """The numbers behind the word."""
+    """The numbers behind the verdict."""
 
 
 HISTORY = (
@@ -64,12 +64,12 @@ HISTORY = (
         "Collaborative Filtering, ACML 2014 (PMLR 39:315–329): a UCB-like bonus on a factorization, from ratings alone (here: nakamura).",
     ),
 )
-"""What no trial can judge. What remains new in ALB is how the two sides alternate: the optimistic vector of the user, not the mean, enters
-the regression of the item, and earlier ratings count with the user as it is now."""
+"""Claims that no trial can judge. New in ALB is how the two sides alternate: the optimistic vector of the user, not the mean, enters
+the regression of the item, and earlier ratings count with the user's current vector."""
 
 
 def judge(evidence: Evidence) -> list[Verdict]:
-    """Every claim that can be judged with the data sets at hand; with too few seeds, the numbers alone."""
+    """Every claim that the available data sets can judge; with too few seeds, only the numbers."""
     verdicts = [
         *_order(evidence),
         *_rankings(evidence),

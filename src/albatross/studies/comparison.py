@@ -16,7 +16,7 @@ from albatross.studies.trials import Result, Trial, run
 
 @dataclass(frozen=True)
 class Comparison:
-    """What was run, and per policy the results in the order of the seeds."""
+    """The setting, and per policy the results in the order of the seeds."""
 
     dataset: str
     environment: Environment
@@ -25,7 +25,7 @@ class Comparison:
     protocol: str
     shards: int
     exchange: int | None
-    """How many users come between two exchanges of the shards at most; none: one per four items."""
+    """Limit of arrivals between two exchanges of the shards; None: one per four items."""
     results: dict[Policy, list[Result]]
 
 
@@ -40,9 +40,9 @@ def compare(
     shards: int = 1,
     exchange: int | None = None,
 ) -> Comparison:
-    """Run every policy with every seed. Without `jobs`, one process per core, or one where there is one seed.
+    """Run every policy with every seed. Without `jobs`, one process per core, or one process for a single seed.
 
-    On several shards, trials run one after the other, and each has its shards in these processes.
+    With several shards, trials run one after the other, and the shards of each run in these processes.
     """
     contenders = contenders_of(policies)
     for policy in contenders:

@@ -1,4 +1,4 @@
-"""From finished trials to the evidence that claims are judged by."""
+"""From finished trials to the data that claims are judged by."""
 
 from collections.abc import Sequence
 
@@ -33,7 +33,7 @@ def collect(studies: Sequence[Study], journal: Journal) -> Outcomes:
 
 
 def collect_beyond(studies: Sequence[Study], journal: Journal, outcomes: Outcomes, horizon: int) -> Contenders:
-    """Policies that the paper does not have, beside the three that it has."""
+    """The policies that are not in the paper, together with the three that are."""
     contenders: Contenders = {}
     for study in studies:
         for trial in study.trials():
@@ -44,7 +44,7 @@ def collect_beyond(studies: Sequence[Study], journal: Journal, outcomes: Outcome
 
 
 def weigh(outcomes: Outcomes, horizon: int) -> Evidence:
-    """What claims are judged by."""
+    """The data that claims are judged by."""
 
     def final(name: str) -> "Reader":
         return Reader(outcomes, name, horizon)
@@ -66,7 +66,7 @@ class Reader:
 
 
 def exponents(results: Sequence[Result]) -> NDArray[np.float64]:
-    """How pseudo-regret grows over the last nine tenths of the time, per seed: regret ~ t^exponent, by least squares on logarithms."""
+    """Growth of pseudo-regret over the last nine tenths of the time, per seed: regret ~ t^exponent, by least squares on logarithms."""
     found = []
     for result in results:
         late = result.checkpoints >= result.checkpoints[-1] // 10

@@ -1,4 +1,4 @@
-"""Trials, on as many cores as there are."""
+"""Runs trials on all available cores."""
 
 import os
 import signal
@@ -23,9 +23,9 @@ REHEARSAL_STEPS = 128
 def execute(
     trials: Sequence[Trial], jobs: int, progress: Callable[[int], None] | None = None, engine: str = "local"
 ) -> Iterator[tuple[int, Result]]:
-    """Run trials in so many processes; yields each one's position and result as it is done, in any order.
+    """Run trials in so many processes. Yields the position and result of each when it is done, in any order.
 
-    Results depend on the trials alone. `progress` is called with the number of steps done since the last call.
+    Results depend only on the trials. `progress` is called with the number of steps done since the last call.
     `engine` is local, ray (a cluster is started on this machine) or the address of a cluster, ray://host:port.
     """
     check_engine(engine)
@@ -64,8 +64,8 @@ def check_engine(engine: str) -> None:
 
 @contextmanager
 def _in_processes(tasks: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]], jobs: int) -> Iterator[Iterator[Any]]:
-    """Call functions in so many processes: what they return, as they are done. The interrupt key is left to this process."""
-    import joblib  # heavy, and needed only where there are workers
+    """Call functions in so many processes; gives their results as they finish. Only this process reacts to the interrupt key."""
+    import joblib  # slow to import, and needed only for workers
 
     _let_workers_be_killed()
     workers = joblib.Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
@@ -73,13 +73,13 @@ def _in_processes(tasks: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]], j
         results = workers(joblib.delayed(function)(*arguments) for function, arguments in tasks)
     try:
         yield results
-    finally:  # left early, by an error or the interrupt key: end the workers, undisturbed, and no advice about it from joblib
+    finally:  # left early by an error or the interrupt key: stop the workers without interruption, and without joblib's warnings
         with _deaf(), warnings.catch_warnings(action="ignore"):
             results.close()
 
 
 def _let_workers_be_killed() -> None:
-    """Where there is no psutil, joblib looks for a worker's own children by pgrep, which a small container lacks, and then hangs.
+    """Without psutil, joblib looks for a worker's children with pgrep. A small container has no pgrep, and then joblib hangs.
 
     Our workers have no children: killing them is enough.
     """
@@ -96,10 +96,10 @@ def _kill(process: Any) -> None:
 
 
 def rehearse(trials: Sequence[Trial], jobs: int = 1) -> list[float]:
-    """How long each trial may take, from the first steps of one like it.
+    """Estimated duration of each trial, from the first steps of a similar one.
 
-    Besides, this compiles every policy's code before the trials begin, each policy in one process: otherwise every worker would
-    compile it for itself.
+    This also compiles every policy's code before the trials begin, each policy in one process: otherwise every worker would
+    compile it.
     """
     alike = {(trial.policy, trial.environment, trial.shards, trial.exchange): trial for trial in trials}
     casts: dict[type, list[tuple[int, Trial]]] = {}
@@ -131,18 +131,18 @@ def _check_portable(trials: Sequence[Trial]) -> None:
 
 
 def _how_many_fit(trials: Sequence[Trial]) -> int:
-    """How many of the trials can be in memory at once."""
+    """How many trials fit in memory at once."""
     return memory_limit() // max([1, *(trial.footprint() for trial in trials)])
 
 
 def _longest_first(trials: Sequence[Trial], jobs: int = 1) -> list[int]:
-    """Long trials begin first, so that no core idles while the last one ends."""
+    """Order by duration, longest first, so that no core idles while the last trial runs."""
     efforts = rehearse(trials, jobs)
     return sorted(range(len(trials)), key=lambda position: -efforts[position])
 
 
 def available_cores() -> int:
-    """How many cores this process may use."""
+    """The number of cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -152,8 +152,8 @@ def _run_numbered(position: int, trial: Trial) -> tuple[int, Result]:
 
 @contextmanager
 def _deaf() -> Iterator[None]:
-    """Ignore the interrupt key, also in processes started meanwhile: it reaches every process of a terminal, but only the parent reacts."""
-    if threading.current_thread() is not threading.main_thread():  # where Python lets nobody say what a signal does
+    """Ignore the interrupt key, also in processes started now: a terminal sends it to every process, but only the parent reacts."""
+    if threading.current_thread() is not threading.main_thread():  # Python allows signal handlers only in the main thread
         yield
         return
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)

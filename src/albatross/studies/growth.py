@@ -1,4 +1,4 @@
-"""How regret grows with time, with users and with items: exponents, and a verdict on sub-linear growth."""
+"""Growth of regret with time, with users and with items: exponents, and a verdict on sub-linear growth."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -19,7 +19,7 @@ SUBLINEAR, NOT_SUBLINEAR, UNDECIDED, NO_VERDICT = "sub-linear", "not sub-linear"
 
 
 class Law(NamedTuple):
-    """The regret of one policy by size, and the power of the size that fits it: regret ~ size^exponent."""
+    """The regret of one policy by size, and the fitted power law: regret ~ size^exponent."""
 
     policy: str
     sizes: NDArray[np.float64]
@@ -30,7 +30,7 @@ class Law(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """Judged by the whole interval; not at all with fewer than five seeds."""
+        """Judged by the whole interval; with fewer than five seeds there is no verdict."""
         if self.n_seeds < FEWEST:
             return NO_VERDICT
         return SUBLINEAR if self.exponent.high < 1.0 else NOT_SUBLINEAR if self.exponent.low >= 1.0 else UNDECIDED
@@ -41,7 +41,7 @@ class Growth(NamedTuple):
 
     title: str
     axis: str
-    """`steps`, or the parameter in which the worlds of the study differ."""
+    """`steps`, or the parameter by which the worlds of the study differ."""
     laws: list[Law]
 
 
@@ -56,10 +56,10 @@ def power(sizes: ArrayLike, regrets: ArrayLike) -> float:
 
 
 def measure_growth(study: Study, journal: Journal) -> Growth:
-    """Pseudo-regret along time where the study has one world, otherwise along the parameter in which its worlds differ.
+    """Pseudo-regret along time if the study has one world, otherwise along the parameter by which its worlds differ.
 
-    Along time the exponent is that of the last nine tenths, per seed. Along a parameter it is that of the mean regret at the horizon;
-    its interval draws seeds again within each size.
+    Along time, the exponent is that of the last nine tenths, per seed. Along a parameter, it is that of the mean regret at the horizon;
+    its interval resamples seeds within each size.
     """
     axis = _axis(study)
     by_policy: dict[str, dict[float, list[Result]]] = {}
@@ -75,7 +75,7 @@ def measure_growth(study: Study, journal: Journal) -> Growth:
 
 
 def _name(cell: Cell, study: Study) -> str:
-    """The name of the policy, whose parameters may be tuned to the size; with parameters where there are several of that name."""
+    """The name of the policy, whose parameters may be tuned per size; with parameters if several cells have that name."""
     name = cell.policy.policy_name()
     alike = [other for other in study.cells if other.dataset == cell.dataset and other.policy.policy_name() == name]
     return name if len(alike) == 1 else cell.label

@@ -1,7 +1,7 @@
-"""Finished trials on disk: a journal that grows by one line per trial, and Parquet made from it.
+"""Finished trials on disk: a journal with one line per trial, and Parquet tables made from it.
 
-A trial is named by a hash of its recipe and of the sources it ran, so a finished one is never run twice, an
-interrupted study goes on where it stopped, and an edited policy is run anew.
+A trial is identified by a hash of its recipe and of its source code. So a finished trial is never run twice, an
+interrupted study continues where it stopped, and an edited policy is run again.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ CURVES = ("regret", "pseudo_regret", "ndcg")
 
 
 def trial_key(trial: Trial) -> str:
-    """The name of a trial: the same only for the same recipe run by the same code."""
+    """The key of a trial: the same only for the same recipe and the same code."""
     text = json.dumps([trial.recipe(), source_fingerprint(type(trial.policy))], sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -57,7 +57,7 @@ class Journal:
         )
 
     def add(self, trial: Trial, result: Result) -> None:
-        """Write a finished trial to disk (fsync): it is never run again."""
+        """Write a finished trial to disk (fsync). It is never run again."""
         key = trial_key(trial)
         entry: dict[str, Any] = {"key": key, "recipe": trial.recipe(), "checkpoints": result.checkpoints.tolist()}
         entry |= {name: getattr(result, name).tolist() for name in CURVES}
@@ -69,13 +69,13 @@ class Journal:
         self._finished[key] = entry
 
     def finished(self, trials: Iterable[Trial]) -> dict[Trial, Result]:
-        """The finished ones among these trials, in their order, with their results."""
+        """The finished ones among these trials, in order, with their results."""
         return {trial: self[trial] for trial in trials if trial in self}
 
     def write_parquet(self, trials: Sequence[Trial]) -> None:
-        """The finished ones among these trials as two tables: the curves, which depend on the recipes alone, and the times.
+        """The finished ones among these trials as two tables: the curves, which depend only on the recipes, and the times.
 
-        One row per trial and checkpoint; in the order of the trials, so the same study gives the same bytes however it was run.
+        One row per trial and checkpoint, in the order of the trials, so the same study gives the same bytes however it was run.
         """
         finished = list(self.finished(trials).items())
         lengths = [result.checkpoints.size for _, result in finished]
@@ -140,10 +140,10 @@ class Journal:
 
 
 def _write(table: dict[str, Any], path: Path) -> None:
-    import duckdb  # heavy, and needed only where tables are written
+    import duckdb  # slow to import, and needed only to write tables
 
     with whole_file(path) as partial, duckdb.connect(config={"threads": "1"}) as connection:
-        connection.execute(f'COPY (SELECT * FROM "table") TO {_quoted(partial)} (FORMAT parquet)')  # the argument, by its name
+        connection.execute(f'COPY (SELECT * FROM "table") TO {_quoted(partial)} (FORMAT parquet)')  # DuckDB finds the argument by its name
 
 
 def _write_csv(source: Path, target: Path) -> None:
@@ -154,5 +154,5 @@ def _write_csv(source: Path, target: Path) -> None:
 
 
 def _quoted(path: Path) -> str:
-    """A file as it stands in SQL."""
+    """A path as an SQL string."""
     return "'" + str(path).replace("'", "''") + "'"

@@ -1,4 +1,4 @@
-"""What the caller is told while trials run. Nothing here prints; the command line or a notebook decides where messages go."""
+"""Messages and progress while trials run. Nothing here prints; the command line or a notebook decides where messages go."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -9,7 +9,7 @@ from albatross.studies.showing import label
 from albatross.studies.trials import Trial
 
 MUCH_MEMORY = 50_000_000
-"""Bytes from which on it is said beforehand."""
+"""From so many bytes on, there is a warning beforehand."""
 
 Progress = Callable[[int], None]
 """Called with the number of steps done since the last call."""
@@ -30,12 +30,12 @@ class Observer:
     tell: Callable[[str], None] = _unheard
     warn: Callable[[str], None] = _unheard
     watch: Callable[[int], AbstractContextManager[Progress | None]] = _unwatched
-    """From the number of steps in all to what is called with those done, or to nothing where nobody watches."""
+    """Gets the total number of steps, and returns a function for the steps done, or None if progress is not shown."""
 
     def warn_of_memory(self, trials: Sequence[Trial]) -> None:
-        """Warn beforehand of policies that take much memory."""
+        """Warn beforehand about policies that take much memory."""
         for policy, trial in {trial.policy: trial for trial in trials}.items():
-            if MUCH_MEMORY <= trial.footprint() <= memory_limit():  # what cannot fit is refused with the estimate
+            if MUCH_MEMORY <= trial.footprint() <= memory_limit():  # what does not fit is refused, with the estimate
                 sizes = f"{trial.environment.n_users:,} users, {trial.environment.n_items:,} items, {trial.horizon:,} steps"
                 self.warn(f"{label(policy)} takes up to {show_bytes(trial.footprint())} of memory ({sizes})")
 

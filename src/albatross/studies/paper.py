@@ -1,4 +1,4 @@
-"""The paper's evaluation as studies: which policies, where, with which parameters."""
+"""The paper's evaluation as studies: policies, data sets and parameters."""
 
 import itertools
 import tomllib
@@ -15,9 +15,9 @@ from albatross.studies.plan import Cell, Study
 
 RIVALS = ("alb", "pts", "nmf-bandit")
 BEYOND = "mean-field"
-"""Ours, which the paper does not have."""
+"""Our policy, which is not in the paper."""
 SIMPLE = ("epsilon-als", "item-mean", "popularity-memory")
-"""Strong policies that the paper does not have."""
+"""Strong policies that are not in the paper."""
 SYNTHETIC = ("gaussian", "uniform", "bernoulli")
 REAL = ("book-crossing", "movielens-100k", "jester-2")
 TITLES = {
@@ -25,16 +25,16 @@ TITLES = {
     "gaussian": "Gaussian", "uniform": "Uniform", "bernoulli": "Bernoulli",
     "book-crossing": "Book-Crossing", "movielens-100k": "MovieLens 100K", "jester-2": "Jester",
 }  # fmt: skip
-"""What the paper calls its policies and data sets."""
+"""The paper's names of its policies and data sets."""
 RANK_DATASET = "movielens-100k"
 RANKS = (3, 5, 7)
 HORIZON = 25_000
 LONG_HORIZON = 200_000
 GROWTH = ("gaussian", "alb")
-"""Where, and of whom, the growth of regret with time is looked at."""
+"""The data set and the policy for the growth of regret with time."""
 N_SEEDS = 10
 TUNING_SEEDS = tuple(range(1000, 1003))
-"""Parameters are chosen on seeds that no reported number comes from."""
+"""Parameters are tuned on seeds that no reported number uses."""
 
 GRIDS: dict[str, dict[str, list[Any]]] = {
     "alb": {"ridge": [0.001, 0.01, 0.1, 1.0], "noise": [step / 10 for step in range(1, 11)]},
@@ -44,20 +44,20 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
 """The grids of the paper."""
 
 FIXED: dict[str, dict[str, Any]] = {"nmf-bandit": {"data": "all"}}
-"""What the grids leave alone: NMF-Bandit that learns from its exploration steps alone is hardly better than showing anything."""
+"""Not tuned: an NMF-Bandit that learns only from its exploration steps is hardly better than random."""
 
 Tuned = dict[str, dict[str, dict[str, Any]]]
 """Parameters by data set and policy."""
 
 
 def shipped_parameters() -> Tuned:
-    """The paper's tuned values for ALB; for its rivals, whose values it does not print, those found by the full run."""
+    """The paper's tuned values for ALB; for its rivals, whose values it does not print, those found by a full run."""
     text = resources.files("albatross.studies").joinpath("tuned.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
 
 
 def available_environments(real: bool = True) -> tuple[dict[str, Environment], dict[str, str]]:
-    """The six data sets, or the synthetic ones, by name; and a reason for each that is missing."""
+    """The six data sets, or only the synthetic ones, by name; and a reason for each missing one."""
     present: dict[str, Environment] = {}
     missing: dict[str, str] = {}
     for name in SYNTHETIC + (REAL if real else ()):
@@ -86,7 +86,7 @@ def comparison_studies(environments: dict[str, Environment], tuned: Tuned, horiz
         Study("real data sets", horizon, seeds, NDCG(), cells(real)),
     ]
     if RANK_DATASET in environments:
-        # The middle rank is the one of the study before: the same trials, run once.
+        # The middle rank is that of the previous study: the same trials, run once.
         other = tuple(cell for rank in RANKS for cell in cells((RANK_DATASET,), rank=rank))
         studies.append(Study("factorization rank", horizon, seeds, NDCG(), other))
     if GROWTH[0] in environments:
@@ -96,7 +96,7 @@ def comparison_studies(environments: dict[str, Environment], tuned: Tuned, horiz
 
 
 def beyond_studies(environments: dict[str, Environment], horizon: int = HORIZON, n_seeds: int = N_SEEDS) -> list[Study]:
-    """What the paper does not have, with default parameters, on the same data sets and seeds."""
+    """Policies that are not in the paper, with default parameters, on the same data sets and seeds."""
     studies = []
     for title, names, ndcg in (("synthetic data sets", SYNTHETIC, None), ("real data sets", REAL, NDCG())):
         present = [name for name in names if name in environments]
@@ -106,7 +106,7 @@ def beyond_studies(environments: dict[str, Environment], horizon: int = HORIZON,
 
 
 def tuning_study(environments: dict[str, Environment], horizon: int = HORIZON) -> Study:
-    """Every grid on every data set, on seeds of its own."""
+    """Every grid on every data set, on separate seeds."""
     cells = tuple(
         Cell(name, environment, policies.create(rival, FIXED.get(rival, {}) | dict(zip(grid, values, strict=True))))
         for name, environment in environments.items()

@@ -1,4 +1,4 @@
-"""A study: data sets, policies, grids and seeds, written in TOML, and the trials it asks for."""
+"""A study: data sets, policies, grids and seeds, written in TOML, and its trials."""
 
 import itertools
 import tomllib
@@ -27,7 +27,7 @@ World = tuple[Environment, int | None, bool]
 
 @dataclass(frozen=True)
 class Cell:
-    """One policy in one environment: what the seeds are averaged over."""
+    """One policy in one environment, over which the seeds are averaged."""
 
     dataset: str
     """The label of the data set within the study."""
@@ -35,21 +35,21 @@ class Cell:
     policy: Policy
     shards: int = 1
     exchange: int | None = None
-    """How many users come between two exchanges of the shards at most; none: one per four items."""
+    """Limit of arrivals between two exchanges of the shards; None: one per four items."""
     horizon: int | None = None
     """None: that of the study."""
     ranked: bool = True
-    """Whether rankings are measured, where the study measures them: some worlds have relevances below zero."""
+    """Whether rankings are measured, if the study measures them: some worlds have negative relevances."""
 
     @property
     def label(self) -> str:
-        """What it is called within its data set."""
+        """Its name within the data set."""
         return label(self.policy, self.shards, self.exchange)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Several cells on one data set, one of which is kept: the one with the least regret on the seeds of the tuning."""
+    """Several cells on one data set, of which one is kept: the one with the least regret on the tuning seeds."""
 
     cells: tuple[Cell, ...]
 
@@ -64,7 +64,7 @@ class Study:
     ndcg: NDCG | None
     cells: tuple[Cell, ...]
     choices: tuple[Choice, ...] = ()
-    """What is not settled before the tuning is finished."""
+    """Open until the tuning is finished."""
     tuning_seeds: tuple[int, ...] = ()
     """None of them is a seed of the study."""
     tuning_horizon: int = 0
@@ -74,13 +74,13 @@ class Study:
         return [trial for cell in self.cells for trial in self.trials_of(cell)]
 
     def trials_of(self, cell: Cell) -> list[Trial]:
-        """One of its cells with every seed."""
+        """One cell with every seed."""
         horizon = self.horizon if cell.horizon is None else cell.horizon
         ndcg = self.ndcg if cell.ranked else None
         return [Trial(cell.policy, cell.environment, horizon, seed, ndcg, cell.dataset, cell.shards, cell.exchange) for seed in self.seeds]
 
     def tuning(self) -> "Study":
-        """The trials by which the choices are settled."""
+        """The trials that decide the choices."""
         cells = dict.fromkeys(cell for choice in self.choices for cell in choice.cells)
         return Study(f"{self.title}: tuning", self.tuning_horizon, self.tuning_seeds, None, tuple(cells))
 
@@ -88,16 +88,15 @@ class Study:
 def read_study(path: str | Path) -> Study:
     """The study in a TOML file.
 
-    `datasets` is a list of names or files, or of tables with `name`, parameters and, where a name occurs twice, a `label`; such a table
-    may have a `horizon` of its own, and `ndcg = false` where rankings cannot be measured. Each
-    `[[policies]]` has a `name` and parameters; the name may be file.py:Class, with a path that begins beside the TOML file. A
-    parameter with a list of values is one axis of a grid. `on` restricts a block to some data sets. `shards` is on how many shards
-    the users live, `exchange` how many of them come between two exchanges at most; both may be lists. `seeds` is a number of seeds, or a
-    list of them. `ndcg` is true, false or a table.
+    `datasets` is a list of names or files, or of tables with `name`, parameters and, if a name occurs twice, a `label`. Such a table may
+    have its own `horizon`, and `ndcg = false` if rankings cannot be measured. Each `[[policies]]` has a `name` and parameters. The name
+    may be file.py:Class, with a path relative to the TOML file. A parameter with a list of values is one axis of a grid. `on` restricts
+    a block to some data sets. `shards` is the number of shards that the users live on, `exchange` the limit of arrivals between two
+    exchanges; both may be lists. `seeds` is a number of seeds, or a list of them. `ndcg` is true, false or a table.
 
-    `tune` in a block is a table of lists: per data set the best of that grid on the seeds of `[tuning]` is kept, and run on the seeds of
-    the study. `[tuning]` has `seeds`, and a `horizon` if it is not that of the study. `like` names a study beside this one: what is not
-    said here is as it is there.
+    `tune` in a block is a table of lists: per data set, the best point of that grid on the seeds of `[tuning]` is kept, and run on the
+    seeds of the study. `[tuning]` has `seeds`, and a `horizon` if it differs from that of the study. `like` names a study beside this
+    one: keys that are missing here are taken from there.
     """
     file = Path(path)
     content = _content(file)
@@ -125,7 +124,7 @@ def _beside(file: Path, name: Any) -> Path:
 
 
 def parse_study(content: dict[str, Any], title: str = "", beside: Path | None = None) -> Study:
-    """The study in a table. Relative paths to files of policies begin at `beside`, or here."""
+    """The study in a table. Relative paths to files of policies are relative to `beside`, or to the current folder."""
     for key in content:
         if key not in KEYS:
             raise unknown("key", key, KEYS)
@@ -158,7 +157,7 @@ def _tuning(table: Any, study: Study) -> dict[str, Any]:
 
 
 def _dataset(entry: Any) -> tuple[str, World]:
-    """Label, environment and what is special about it."""
+    """Label, environment and its special settings."""
     table = {"name": entry} if isinstance(entry, str) else entry
     if not isinstance(table, dict) or not isinstance(table.get("name"), str) or not isinstance(table.get("label", ""), str):
         raise InvalidInput(f"data set {entry!r}; accepted: a name, a file, or a table with a name and parameters")

@@ -1,4 +1,4 @@
-"""Ours in every protocol, beside simple policies that learn too: greedy, shrunk item mean, popularity with memory."""
+"""Our policy in every protocol, beside simple policies that learn too: greedy, shrunk item mean, popularity with memory."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -21,17 +21,17 @@ LEARNERS: dict[str, tuple[str, dict[str, Any]]] = {
     "shrunk item mean": ("item-mean", {"shrunk": True}),
     "popularity with memory": ("popularity-memory", {}),
 }
-"""Who is compared, by the name a reader sees: the policy and its parameters."""
+"""The compared policies, by their name in tables: the policy and its parameters."""
 
 CLICKS_ALREADY = ("uniform", "bernoulli")
-"""Uniform data as clicks are Bernoulli data, and those are clicks as they are."""
+"""Uniform data as clicks are Bernoulli data, and Bernoulli data are clicks already."""
 
 SHORTER = {"book-crossing": 10_000}
-"""Where most users have few items, and would soon have been shown all."""
+"""A shorter horizon where most users have few items, and would soon have seen all of them."""
 
 
 class Standing(NamedTuple):
-    """Ours and the best of the others on one data set in one protocol, at the end."""
+    """Our policy and the best of the others on one data set in one protocol, at the end."""
 
     dataset: str
     protocol: str
@@ -40,16 +40,16 @@ class Standing(NamedTuple):
     rival: str
     rival_regret: float
     difference: Estimate
-    """Ours less the rival's, paired by seed."""
+    """Ours minus the rival's, paired by seed."""
 
     def ratio(self) -> Estimate:
-        """Our regret as a multiple of the rival's; 1 where neither has any."""
+        """Our regret as a multiple of the rival's; 1 if both are zero."""
         scale = self.rival_regret if self.rival_regret > 0.0 else 1.0
         return Estimate(*(1.0 + bound / scale for bound in self.difference))
 
 
 def protocol_studies(environments: Mapping[str, Environment], horizon: int = HORIZON, n_seeds: int = N_SEEDS) -> dict[str, Study]:
-    """Who is compared, on these data sets, by protocol."""
+    """The comparisons on these data sets, by protocol."""
     studies = {}
     for protocol, meaning in PROTOCOLS.items():
         cells = []
@@ -68,7 +68,7 @@ def protocol_studies(environments: Mapping[str, Environment], horizon: int = HOR
 
 
 def stand(studies: Mapping[str, Study], journal: Journal) -> list[Standing]:
-    """Where ours stands, per protocol and data set, once all trials are finished."""
+    """The standing of our policy, per protocol and data set, once all trials are finished."""
     standings = []
     for protocol, study in studies.items():
         for dataset in dict.fromkeys(cell.dataset for cell in study.cells):

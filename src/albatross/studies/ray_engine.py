@@ -12,7 +12,7 @@ from albatross.studies.trials import Result, Trial, run
 
 
 def check_ray(engine: str) -> None:
-    """Refuse where Ray is missing, or the part of it that speaks to a cluster elsewhere."""
+    """Refuse if Ray is missing, or the part of it that connects to a remote cluster."""
     needed = {"ray": "Ray", "grpc": "the client of Ray"} if engine.startswith("ray://") else {"ray": "Ray"}
     for module, name in needed.items():
         if find_spec(module) is None:
@@ -22,9 +22,9 @@ def check_ray(engine: str) -> None:
 
 
 def ray_results(trials: Sequence[Trial], order: Sequence[int], address: str | None) -> Iterator[tuple[int, Result]]:
-    """Each trial's position and result as it is done. A node that dies loses nothing: its trials are run elsewhere.
+    """The position and result of each trial when it is done. If a node dies, its trials are run elsewhere.
 
-    `address` is that of a cluster that runs already; without one, a cluster is started on this machine and ended again.
+    `address` is that of a running cluster; without one, a cluster is started on this machine and stopped at the end.
     """
     import ray
 

@@ -26,15 +26,15 @@ from albatross.studies.tuning import best_parameters, write_parameters
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What was run, and the verdict on each of the paper's claims."""
+    """The setting, the results, and the verdict on each of the paper's claims."""
 
     horizon: int
     n_seeds: int
     full: bool
     real: bool
-    """Whether real data sets were asked for."""
+    """Whether real data sets were requested."""
     missing: dict[str, str]
-    """Data sets that were left out, and why."""
+    """Data sets that were left out, with the reason."""
     tuned: Tuned
     outcomes: Outcomes
     contenders: Contenders
@@ -53,7 +53,7 @@ def reproduce(
     jobs: int | None = None,
     observer: Observer = NOBODY,
 ) -> Reproduction:
-    """Run what is missing of the evaluation in a folder, and judge every claim that the data sets at hand allow.
+    """Run the missing trials of the evaluation in a folder, and judge every claim that the available data sets allow.
 
     With `full`, every policy is tuned on every data set first; otherwise parameters are taken as shipped. Intervals need two seeds.
     """
@@ -77,7 +77,7 @@ def reproduce(
 
 
 def _tune(environments: dict[str, Environment], horizon: int, journal: Journal, engine: str, jobs: int | None, observer: Observer) -> Tuned:
-    """The best parameters of the paper's grids, kept beside the journal."""
+    """The best parameters of the paper's grids, written beside the journal."""
     grid = tuning_study(environments, horizon)
     waiting = [trial for trial in grid.trials() if trial not in journal]
     if waiting:

@@ -1,4 +1,4 @@
-"""Runs studies to their end. They can be interrupted and resumed: what is in the journal is never run again."""
+"""Runs studies to their end. They can be interrupted and resumed: trials in the journal are never run again."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from albatross.studies.tuning import settle
 
 
 def finish_tuned(study: Study, journal: Journal, engine: str = "local", jobs: int | None = None, observer: Observer = NOBODY) -> Study:
-    """Tune what a study leaves open, run what is missing of it, and return it with every choice settled."""
+    """Tune the open choices of a study, run its missing trials, and return it with every choice made."""
     if study.choices:
         grid = study.tuning()
         observer.tell(f"Tuning: {len(grid.trials()):,} trials on seeds of their own.")
@@ -21,9 +21,9 @@ def finish_tuned(study: Study, journal: Journal, engine: str = "local", jobs: in
 
 
 def finish(studies: Sequence[Study], journal: Journal, engine: str = "local", jobs: int | None = None, observer: Observer = NOBODY) -> None:
-    """Run what is missing of some studies and write their tables. Without `jobs`, one process per core.
+    """Run the missing trials of some studies and write their tables. Without `jobs`, one process per core.
 
-    Each trial is in the journal as soon as it is done, so whatever ends this early, the next call goes on from there.
+    Each trial is in the journal as soon as it is done. After an interruption, the next call continues from there.
     """
     check_engine(engine)
     trials = list(dict.fromkeys(trial for study in studies for trial in study.trials()))

@@ -11,7 +11,7 @@ from albatross.core.streams import stream
 from albatross.studies.statistics import FEWEST, Estimate, mean_over_seeds
 
 NOTHING = "–"
-"""Stands where there is no number."""
+"""Shown where there is no number."""
 
 
 def label(policy: Policy, shards: int = 1, exchange: int | None = None) -> str:
@@ -24,7 +24,7 @@ def label(policy: Policy, shards: int = 1, exchange: int | None = None) -> str:
 
 
 def show_needs(policy: Policy) -> str:
-    """What a policy is told beforehand.
+    """What a policy is given beforehand.
 
     >>> from albatross.policies.oracle import Oracle
     >>> show_needs(Oracle())
@@ -34,14 +34,14 @@ def show_needs(policy: Policy) -> str:
 
 
 def show_value(value: Any) -> str:
-    """A parameter as one would type it."""
+    """A parameter as typed on a command line."""
     if isinstance(value, bool) or value is None:
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def show_number(number: Any, digits: int | None = None) -> str:
-    """A number with so many digits after the point; if not said, with one below a thousand and none above. Zero has no sign.
+    """A number with so many decimals; by default one below a thousand and none above. Zero has no sign.
 
     >>> show_number(-0.3, 0), show_number(999.04), show_number(1234.5678)
     ('0', '999.0', '1,235')
@@ -61,7 +61,7 @@ def show_estimate(estimate: Estimate, digits: int | None = 0) -> str:
 
 
 def show_interval(estimate: Estimate, digits: int | None = None) -> str:
-    """An interval in a column of its own.
+    """An interval for a column of its own.
 
     >>> show_interval(Estimate(*np.array([12.3, 10.2, 14.9])))
     '10.2 – 14.9'
@@ -70,7 +70,7 @@ def show_interval(estimate: Estimate, digits: int | None = None) -> str:
 
 
 def interval_heading(n_seeds: int) -> str:
-    """What a column of intervals is called: those of few seeds are made otherwise.
+    """The heading of a column of intervals: with few seeds they are t-intervals.
 
     >>> interval_heading(10), interval_heading(3)
     ('95 % interval', '95 % t-interval')
@@ -79,7 +79,7 @@ def interval_heading(n_seeds: int) -> str:
 
 
 def interval_note(n_seeds: int) -> str:
-    """What to know of intervals of few seeds; nothing where there are enough."""
+    """A note about intervals of few seeds; empty if there are enough."""
     return "" if n_seeds >= FEWEST else f"fewer than {FEWEST} seeds: Student's t-intervals, too few for a verdict"
 
 
@@ -89,5 +89,5 @@ def show_mean(values: ArrayLike, digits: int | None = 0) -> str:
 
 
 def _ends(estimate: Estimate, between: str, digits: int | None) -> str:
-    """One seed alone has no interval."""
+    """A dash for a single seed, which has no interval."""
     return NOTHING if np.isnan(estimate.low) else between.join(show_number(end, digits) for end in (estimate.low, estimate.high))

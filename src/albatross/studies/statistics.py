@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 N_RESAMPLES = 10_000
 
 FEWEST = 5
-"""Seeds that a bootstrap needs, and a verdict: drawn from fewer, its interval hardly does more than go from the least to the largest."""
+"""Minimum number of seeds for a bootstrap and for a verdict. With fewer, its interval is close to the range from minimum to maximum."""
 STUDENT = {2: 12.706, 3: 4.303, 4: 3.182}
-"""By number of seeds: how many standard errors of the mean a 95 % interval reaches to each side (Student's t)."""
+"""By number of seeds: half width of a 95 % interval in standard errors of the mean (Student's t)."""
 
 
 class Estimate(NamedTuple):
-    """A mean over seeds with the ends of its interval; these are not numbers where there are too few seeds for one."""
+    """A mean over seeds with the ends of its interval; they are NaN if there are too few seeds."""
 
     mean: NDArray[np.float64]
     low: NDArray[np.float64]
@@ -24,9 +24,9 @@ class Estimate(NamedTuple):
 
 
 def mean_over_seeds(values: ArrayLike, random: np.random.Generator, level: float = 0.95, n_resamples: int = N_RESAMPLES) -> Estimate:
-    """The mean of one value, or one curve, per seed, with its percentile-bootstrap interval: seeds are drawn again with replacement.
+    """The mean of one value, or one curve, per seed, with its percentile-bootstrap interval: seeds are resampled with replacement.
 
-    With fewer than five seeds the interval is Student's, of 95 %.
+    With fewer than five seeds, it is Student's 95 % interval.
 
     >>> estimate = mean_over_seeds([1.0, 2.0, 3.0, 4.0, 5.0], np.random.default_rng(0))
     >>> float(estimate.mean), bool(1.0 < estimate.low < 3.0 < estimate.high < 5.0)
@@ -52,7 +52,7 @@ def bootstrap(
     level: float = 0.95,
     n_resamples: int = 2_000,
 ) -> Estimate:
-    """Any number made from several groups of values, with its stratified interval: each group is drawn again within itself.
+    """Any statistic of several groups of values, with its stratified interval: each group is resampled separately.
 
     With fewer than five values in a group there is no interval.
     """
@@ -81,7 +81,7 @@ def interquartile_mean(strata: Sequence[ArrayLike], random: np.random.Generator)
 
 
 def paired_difference(first: ArrayLike, second: ArrayLike, random: np.random.Generator, n_resamples: int = N_RESAMPLES) -> Estimate:
-    """The mean of first minus second over seeds at which both met the same public."""
+    """The mean of first minus second over seeds, at which both met the same public."""
     return mean_over_seeds(np.asarray(first) - np.asarray(second), random, n_resamples=n_resamples)
 
 

@@ -1,4 +1,4 @@
-"""One policy in one environment with one seed, and what is kept of it."""
+"""One policy in one environment with one seed, and its stored result."""
 
 import math
 from collections.abc import Callable
@@ -17,28 +17,28 @@ from albatross.metrics.ndcg import NDCG
 from albatross.simulation.shards import simulate_shards
 
 N_CHECKPOINTS = 100
-"""How many points of a curve are kept: enough for any figure, few enough for thousands of trials."""
+"""Number of stored points of a curve: enough for any figure, few enough for thousands of trials."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What to run."""
+    """A trial to run."""
 
     policy: Policy
     environment: Environment
     horizon: int
     seed: int
     ndcg: NDCG | None = None
-    """How to measure rankings; none: they are not measured."""
+    """How to measure rankings; None: they are not measured."""
     dataset: str = ""
-    """What the environment is called where the trial was asked for."""
+    """The name of the environment in the study or command."""
     shards: int = 1
-    """On how many shards the users live."""
+    """The number of shards that the users live on."""
     exchange: int | None = None
-    """How many users come between two exchanges of the shards at most; none: one per four items."""
+    """Limit of arrivals between two exchanges of the shards; None: one per four items."""
 
     def recipe(self) -> dict[str, Any]:
-        """All that the result depends on, as plain values; of a policy from outside also the digest of its source."""
+        """Everything the result depends on, as plain values; for a policy from outside also the digest of its source."""
         source = digest_of(type(self.policy))
         return {
             "policy": self.policy.policy_name(),
@@ -53,7 +53,7 @@ class Trial:
         }
 
     def footprint(self) -> int:
-        """About how many bytes of memory the policy takes in the end."""
+        """About how many bytes of memory the policy takes at the end."""
         n_users = -(-self.environment.n_users // self.shards)
         return self.shards * footprint(self.policy, n_users, self.environment.n_items, -(-self.horizon // self.shards))
 
@@ -66,7 +66,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a trial; curves have their values after the steps in `checkpoints`."""
+    """The result of a trial. Curves have their values after the steps in `checkpoints`."""
 
     checkpoints: NDArray[np.int64]
     regret: NDArray[np.float64]
@@ -74,23 +74,23 @@ class Result:
     pseudo_regret: NDArray[np.float64]
     """Cumulative."""
     ndcg: NDArray[np.float64]
-    """The mean so far; empty where it was not measured."""
+    """The mean so far; empty if it was not measured."""
     trivial: float
-    """The share of steps at which every ranking was as good as any; not a number where none was measured."""
+    """The share of steps at which all rankings were equally good; NaN if rankings were not measured."""
     counters: dict[str, int]
-    """What the policy counted, by name."""
+    """Counters of the policy, by name."""
     seconds: float
-    """Processor time of the steps, compilation left out."""
+    """Processor time of the steps, without compilation."""
     state_id: str
-    """The name of what the policy had learned at the end."""
+    """A digest of what the policy had learned at the end."""
 
     def regret_at(self, step: float) -> float:
-        """Cumulative regret at a step, between checkpoints on the line that joins them."""
+        """Cumulative regret at a step, linearly interpolated between checkpoints."""
         return float(np.interp(step, self.checkpoints, self.regret))
 
 
 def run(trial: Trial, progress: Callable[[int], None] | None = None, jobs: int = 1) -> Result:
-    """Run a trial here and now, its shards in so many processes. `progress` is called with the number of steps done since the last call."""
+    """Run a trial, its shards in so many processes. `progress` is called with the number of steps done since the last call."""
     recording = simulate_shards(
         trial.policy, trial.environment, trial.horizon, trial.seed, trial.shards, trial.exchange, trial.ndcg, progress, jobs
     )
@@ -98,7 +98,7 @@ def run(trial: Trial, progress: Callable[[int], None] | None = None, jobs: int =
 
 
 def result_of(trial: Trial, recording: Recording) -> Result:
-    """What is kept of a recording."""
+    """The stored part of a recording."""
     steps = checkpoints(trial.horizon)
     measured = trial.ndcg is not None
     return Result(

@@ -13,7 +13,7 @@ from albatross.studies.plan import Study
 
 
 def settle(study: Study, journal: Journal) -> Study:
-    """The study with the best of each choice in its place; those that are not all tuned yet stay choices."""
+    """The study with the best cell of each choice. Choices whose tuning is not finished stay open."""
     grid, cells, waiting = study.tuning(), [], []
     for choice in study.choices:
         trials = [grid.trials_of(cell) for cell in choice.cells]
@@ -26,7 +26,7 @@ def settle(study: Study, journal: Journal) -> Study:
 
 
 def best_parameters(grid: Study, journal: Journal) -> Tuned:
-    """Per data set and policy the point of the grid with the least mean regret at the horizon; ties go to the first."""
+    """Per data set and policy, the point of the grid with the least mean regret at the horizon; with ties, the first."""
     least: dict[tuple[str, str], float] = {}
     tuned: Tuned = {}
     for cell in grid.cells:
@@ -51,7 +51,7 @@ def write_parameters(tuned: Tuned, path: Path) -> None:
 
 
 def _varied(parameters: dict[str, Any], name: str, grid: Study) -> dict[str, Any]:
-    """Only what the grid varies."""
+    """Only the parameters that the grid varies."""
     others = [cell.policy.parameters() for cell in grid.cells if cell.policy.policy_name() == name]
     return {
         key: value for key, value in parameters.items() if key not in FIXED.get(name, {}) and any(other[key] != value for other in others)

@@ -1,4 +1,4 @@
-"""The last section of a reproduction: policies the paper does not have, never mixed with its claims."""
+"""The last section of a reproduction: policies that are not in the paper, kept apart from its claims."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from albatross.studies.statistics import paired_difference
 def beyond_blocks(contenders: Contenders, horizon: int) -> list[Block]:
     said_first = (
         f"{BEYOND} with its defaults everywhere, against the paper's policies tuned for each data set and simple ones with their defaults. "
-        "The difference is paired by seed, against whoever else has the lowest mean regret at that time; below zero, "
+        "The difference is paired by seed, against the other policy with the lowest mean regret at that step; below zero, "
         f"{BEYOND} has less. NDCG is measured on the real data sets."
     )
     return [Heading("Beyond the paper"), Paragraph(said_first), _differences(contenders, horizon), _table(contenders, horizon)]

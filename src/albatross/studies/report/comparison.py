@@ -16,7 +16,7 @@ from albatross.studies.trials import Result
 
 
 def headline(comparison: Comparison) -> str:
-    """Where, for how long and with which seeds."""
+    """Data set, horizon and seeds."""
     environment, seeds = comparison.environment, comparison.seeds
     numbers = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]}–{seeds[-1]}"
     sizes = f"{environment.n_users:,} users, {environment.n_items:,} items"
@@ -31,7 +31,7 @@ def headings(comparison: Comparison) -> tuple[str, ...]:
 
 
 def comparison_blocks(comparison: Comparison) -> dict[str, list[list[str]]]:
-    """One line per policy with its main results. Policies that are told more have a block of their own."""
+    """One line per policy with its main results. Policies that are given more beforehand have a block of their own."""
     blocks: dict[str, list[list[str]]] = {}
     for policy, results in sorted(comparison.results.items(), key=lambda entry: len(entry[0].needs)):
         regret = mean_over_seeds([result.regret[-1] for result in results], stream(0, "bootstrap"))

@@ -11,19 +11,19 @@ from albatross.studies.report.embedding import embedded, style
 from albatross.studies.report.series import Chart
 
 VIEWPORT = '<meta name="viewport" content="width=device-width, initial-scale=1">'
-"""Without it a phone draws a page for a desk, and shrinks it."""
+"""Without it, a phone draws the page for a desktop and shrinks it."""
 
 POLICY = (
     '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; '
     "style-src 'unsafe-inline'; script-src 'unsafe-inline' data:\">"
 )
-"""Nothing is loaded from anywhere: what is needed is in the file."""
+"""Nothing is loaded from elsewhere: everything is in the file."""
 
 WORDS = ("reproduced", "not reproduced", "undecided", "no verdict", "contradicted")
-"""Verdicts, which have colours of their own."""
+"""Verdicts, each with its own colour."""
 
 A_NUMBER = re.compile(r"–|[-−]?[\d,.]+ ?%?( \[[^\]]*\])?")
-"""A number as tables have it, alone or with its interval; or none."""
+"""A number in a table, alone or with its interval; or a dash."""
 
 NUMBER = ' class="number"'
 
@@ -47,9 +47,9 @@ class Picture(NamedTuple):
     """An SVG file beside the report."""
     caption: str
     charts: Sequence[Chart] = ()
-    """What it shows: with these, who opens the page can choose what is drawn. The picture itself is for print and Markdown."""
+    """Data of the picture: with it, the reader of the page can choose what is drawn. The picture itself is for print and Markdown."""
     quantity: str = "regret"
-    """What is drawn until another quantity is chosen."""
+    """The quantity drawn first."""
 
 
 Block = Heading | Paragraph | Grid | Picture
@@ -74,7 +74,7 @@ def _markdown(block: Block) -> str:
 
 
 def as_html(title: str, blocks: Sequence[Block]) -> str:
-    """One file with everything in it: it makes no request, and runs no script but ours."""
+    """One file with everything in it: it makes no request, and runs only our scripts."""
     pictures = [block for block in blocks if isinstance(block, Picture) and block.charts]
     body = "\n".join(_html(block) for block in blocks)
     scripts = embedded([(picture.quantity, picture.charts) for picture in pictures]) if pictures else ""
@@ -104,7 +104,7 @@ def _html(block: Block) -> str:
 
 
 def _are_numbers(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[bool]:
-    """Per column whether it has only numbers, with or without an interval: these are aligned right."""
+    """Per column, whether it has only numbers, with or without an interval: these are right-aligned."""
     columns = list(zip(*rows, strict=True)) or [()] * len(headings)
     return [bool(column) and all(A_NUMBER.fullmatch(cell) for cell in column) for column in columns]
 

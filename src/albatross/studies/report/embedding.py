@@ -1,4 +1,4 @@
-"""The charts of the page, and what they show, inside a report that is one file."""
+"""The page's charts and their data inside a report that is one file."""
 
 import base64
 import json
@@ -19,13 +19,13 @@ START = "report.js"
 SHEETS = ("vendor/uplot.css", "style.css", "report.css")
 IMPORT = re.compile(r'from "\./([\w/]+\.js)"')
 INSIDE = "albatross/"
-"""What the names of our modules begin with: in a file there are no paths, so a map says where each is."""
+"""Prefix of our module names: a single file has no paths, so an import map resolves them."""
 
 QUANTITIES = ("regret", "pseudo_regret", "ndcg")
 MOST_POINTS = 50
-"""Of a curve: more could not be told apart on a screen."""
+"""Points per curve: more are not visible on a screen."""
 DIGITS = 5
-"""Significant ones, for the same reason."""
+"""Significant digits, for the same reason."""
 
 
 def style() -> str:
@@ -33,10 +33,10 @@ def style() -> str:
 
 
 def embedded(figures: Sequence[tuple[str, Sequence[Chart]]]) -> str:
-    """The scripts of the page, and the numbers of figures, each with the quantity that is drawn first."""
+    """The scripts of the page, and the data of the figures, each with the quantity that is drawn first."""
     panels: list[dict[str, Any]] = []
     places: dict[int, int] = {}
-    """Where a panel is by the identity of its results: two figures of the same trials share one."""
+    """Index of a panel by the identity of its results: two figures of the same trials share one."""
     drawn = []
     for quantity, charts in figures:
         for chart in charts:
@@ -56,7 +56,7 @@ def embedded(figures: Sequence[tuple[str, Sequence[Chart]]]) -> str:
 
 
 def panel_of(chart: Chart) -> dict[str, Any]:
-    """What can be drawn of a panel, as plain values: each quantity that was recorded, over all seeds and for each."""
+    """What can be drawn of a panel, as plain values: each recorded quantity, over all seeds and per seed."""
     first = next(iter(next(iter(chart.results.values())).values()))
     points = _points(first.checkpoints.size)
     seeds = sorted({seed for by_seed in chart.results.values() for seed in by_seed})
@@ -86,7 +86,7 @@ def _curve(by_seed: Any, seeds: Sequence[int], quantity: str, points: NDArray[np
 
 
 def _points(size: int) -> NDArray[np.int64]:
-    """Which checkpoints are drawn: evenly spaced, the last among them."""
+    """The drawn checkpoints: evenly spaced, including the last."""
     count = min(size, MOST_POINTS)
     return np.arange(1, count + 1) * size // count - 1
 
@@ -96,7 +96,7 @@ def _numbers(values: NDArray[np.float64]) -> list[float | None]:
 
 
 def _modules(name: str) -> dict[str, str]:
-    """A module and all that it imports, by name, with imports that the map resolves."""
+    """A module and everything it imports, by name, with imports that the map resolves."""
     found: dict[str, str] = {}
     wanted = [name]
     while wanted:
@@ -113,5 +113,5 @@ def _encoded(text: str) -> str:
 
 
 def _inside(value: Any) -> str:
-    """JSON that cannot end the element it stands in, whatever a policy is called."""
+    """JSON that cannot end its script element, whatever a policy is called."""
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")

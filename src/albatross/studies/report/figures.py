@@ -14,12 +14,12 @@ class PaperFigure(NamedTuple):
     charts: Sequence[Chart]
     quantity: str
     same_scale: bool
-    """Whether the charts measure in the same unit."""
+    """Whether the charts have the same unit."""
     caption: str
 
 
 def paper_figures(outcomes: Outcomes, contenders: Contenders, horizon: int) -> list[PaperFigure]:
-    """Every figure of the paper that the data sets at hand allow, with our policy as the first curve of the comparisons."""
+    """Every figure of the paper that the available data sets allow, with our policy as the first curve of the comparisons."""
 
     def charts(datasets: Sequence[str], quantity: str) -> list[Chart]:
         present = [dataset for dataset in datasets if (dataset, RIVALS[0], 5, horizon) in outcomes]

@@ -1,15 +1,15 @@
-"""How regret grows, as a table."""
+"""The growth of regret as a table."""
 
 from albatross.studies.growth import Growth
 from albatross.studies.report.study import Summary
 from albatross.studies.showing import show_estimate, show_number
 
 AXES = {"steps": "time (steps)", "n_users": "users", "n_items": "items"}
-"""What the sizes are called."""
+"""The names of the sizes."""
 
 
 def growth_summary(growth: Growth) -> Summary:
-    """A line per policy: regret at the least and at the largest size, the exponent and the verdict."""
+    """A line per policy: regret at the smallest and at the largest size, the exponent and the verdict."""
     axis = AXES.get(growth.axis, growth.axis)
     rows = [
         [

@@ -1,4 +1,4 @@
-"""The report of a reproduction: verdicts, figures 1 to 4 of the paper, tables; and what the paper does not have."""
+"""The report of a reproduction: verdicts, figures 1 to 4 of the paper, tables; and policies that are not in the paper."""
 
 import datetime
 import platform
@@ -28,13 +28,13 @@ from albatross.studies.statistics import interquartile_mean, paired_difference, 
 TITLE = "Alternating Linear Bandits, reproduced"
 
 Draw = Callable[[PaperFigure, Path], None]
-"""Draws a figure into a folder, as an SVG file of its name at least: the report shows that one."""
+"""Draws a figure into a folder, at least as an SVG file of its name, which the report shows."""
 DrawStandings = Callable[[Sequence[Standing], Path], None]
-"""Draws all protocols at a glance, in the same way."""
+"""Draws the figure of all protocols, in the same way."""
 
 
 def write_report(reproduction: Reproduction, folder: Path, draw: Draw, draw_standings: DrawStandings) -> Path:
-    """Write the report and its figures, these as pictures and as numbers. Returns the page to open."""
+    """Write the report and its figures, as pictures and as numbers. Returns the page to open."""
     pictures = []
     for figure in paper_figures(reproduction.outcomes, reproduction.contenders, reproduction.horizon):
         draw(figure, folder)
@@ -60,7 +60,7 @@ def write_report(reproduction: Reproduction, folder: Path, draw: Draw, draw_stan
 
 
 def paper_blocks(reproduction: Reproduction, pictures: Sequence[Picture]) -> list[Block]:
-    """All but what the paper does not have, block by block."""
+    """The blocks of the report about the paper itself."""
     horizon, n_seeds, verdicts, outcomes = reproduction.horizon, reproduction.n_seeds, reproduction.verdicts, reproduction.outcomes
     choices = f"{' --full' if reproduction.full else ''}{'' if reproduction.real else ' --synthetic'}"
     command = f"albatross reproduce{choices} --horizon {horizon} --seeds {n_seeds}"

@@ -1,4 +1,4 @@
-"""All protocols at a glance: ours beside the best simple policy, per data set."""
+"""All protocols in one table: our policy beside the best simple policy, per data set."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ PROTOCOL_TITLES = {
 def protocol_blocks(standings: Sequence[Standing], picture: Picture) -> list[Block]:
     others = [name for name in LEARNERS if name != BEYOND]
     said_first = (
-        f"{BEYOND} with its defaults, told nothing of the protocol, against {', '.join(others[:-1])} and {others[-1]}. Greedy is "
+        f"{BEYOND} with its defaults, without knowledge of the protocol, against {', '.join(others[:-1])} and {others[-1]}. Greedy is "
         f"{BEYOND} that never explores. Clicks: a rating is 1 if it is good, else 0. No repeats: a user is shown an item once. "
         "The difference is paired by seed, against whichever of the others has the lowest mean regret."
     )

@@ -21,12 +21,12 @@ def moments(quantity: str, horizon: int) -> list[str]:
 
 
 def regret_at(results: Sequence[Result], step: float) -> list[float]:
-    """By seed."""
+    """Regret per seed."""
     return [result.regret_at(step) for result in results]
 
 
 def show_regret(results: Sequence[Result], horizon: int) -> list[str]:
-    """At each moment."""
+    """Regret at each moment."""
     return [show_mean(regret_at(results, share * horizon)) for share in MOMENTS]
 
 

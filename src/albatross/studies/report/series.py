@@ -1,4 +1,4 @@
-"""The numbers that figures show. Drawing is done elsewhere."""
+"""The numbers that figures show. They are drawn elsewhere."""
 
 import csv
 import math
@@ -38,7 +38,7 @@ class Chart(NamedTuple):
     title: str
     series: Sequence[Series]
     results: Mapping[str, Mapping[int, Result]]
-    """By the label of a line and by seed."""
+    """Results by label of a line, then by seed."""
 
 
 class Tradeoff(NamedTuple):
@@ -46,7 +46,7 @@ class Tradeoff(NamedTuple):
 
     title: str
     values: Sequence[str]
-    """Of the parameter, in the order of the study."""
+    """Values of the parameter, in the order of the study."""
     regret: Estimate
     seconds: Estimate
 
@@ -86,7 +86,7 @@ def study_tradeoffs(planned: Study, journal: Journal, parameter: str) -> list[Tr
 
 
 def write_series(charts: Sequence[Chart], path: Path) -> None:
-    """What a figure shows as CSV, one row per point."""
+    """The data of a figure as CSV, one row per point."""
     with whole_file(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["panel", "curve", "step", "mean", "low", "high"])
@@ -97,7 +97,7 @@ def write_series(charts: Sequence[Chart], path: Path) -> None:
 
 
 def _finished(planned: Study, journal: Journal) -> dict[Cell, dict[int, Result]]:
-    """The cells of which anything is finished, by seed."""
+    """The cells with finished trials, by seed."""
     cells = {cell: {trial.seed: result for trial, result in journal.finished(planned.trials_of(cell)).items()} for cell in planned.cells}
     finished = {cell: results for cell, results in cells.items() if results}
     if not finished:
@@ -117,6 +117,6 @@ def _tradeoff(dataset: str, finished: Mapping[Cell, Mapping[int, Result]], param
 
 
 def _estimate(values: ArrayLike) -> Estimate:
-    """With one seed, an interval of no width rather than none."""
+    """With one seed, an interval of zero width instead of none."""
     estimate = mean_over_seeds(values, stream(0, "bootstrap"))
     return Estimate(estimate.mean, estimate.mean, estimate.mean) if math.isnan(estimate.low) else estimate

@@ -1,4 +1,4 @@
-"""Who wins where: the policies of a study in the order of their regret, and their mean rank over many data sets."""
+"""Rankings: the policies of a study ordered by regret, and their mean rank over many data sets."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,14 +17,14 @@ from albatross.studies.trials import Result
 
 
 class Finished(NamedTuple):
-    """One policy where all seeds of the study are finished."""
+    """One policy for which all seeds of the study are finished."""
 
     cell: Cell
     results: list[Result]
 
 
 def standings(study: Study, journal: Journal, at: Sequence[int] = ()) -> Summary:
-    """Per data set a line per policy, least regret first, with regret at these steps. Policies that are told more have their own block."""
+    """Per data set, a line per policy, least regret first. Policies that are given more beforehand have their own block."""
     blocks = {}
     for (dataset, told), group in _groups(study, journal).items():
         ordered = sorted(group, key=lambda finished: float(np.mean(_final(finished))))
@@ -37,9 +37,9 @@ def standings(study: Study, journal: Journal, at: Sequence[int] = ()) -> Summary
 
 
 def mean_ranks(studies: Sequence[tuple[Study, Journal]]) -> Summary:
-    """The mean rank of each policy that is told nothing, over all data sets on which all such policies are finished.
+    """The mean rank of each policy that is given nothing beforehand, over all data sets on which all such policies are finished.
 
-    Ranks are taken seed by seed; their interval is a bootstrap over seeds within each data set. With fewer than five seeds there is none.
+    Ranks are computed per seed; their interval is a bootstrap over seeds within each data set. With fewer than five seeds there is none.
     """
     ranks: dict[str, list[NDArray[np.float64]]] = {}
     firsts: dict[str, int] = {}
@@ -69,7 +69,7 @@ def as_blocks(summary: Summary, level: int = 3) -> list[Block]:
 
 
 def _groups(study: Study, journal: Journal) -> dict[tuple[str, str], list[Finished]]:
-    """What is finished, by data set and by what is told."""
+    """The finished cells, by data set and by what the policy is given beforehand."""
     groups: dict[tuple[str, str], list[Finished]] = {}
     order = list(dict.fromkeys(cell.dataset for cell in study.cells))
     for cell in sorted(study.cells, key=lambda cell: (order.index(cell.dataset), len(cell.policy.needs))):

@@ -36,7 +36,7 @@ class Summary(NamedTuple):
 
 
 def summarize(planned: Study, journal: Journal) -> Summary:
-    """A line per policy: the number of finished seeds, and their results. Policies that are told more have their own block."""
+    """A line per policy: finished seeds and their results. Policies that are given more beforehand have their own block."""
     protocols = sorted({trial.protocol() for trial in planned.trials()})
     title = f"{planned.title}: {planned.horizon:,} steps {'; '.join(protocols)}{_noted(planned)}"
     headings = ["policy", "seeds", "regret", interval_heading(len(planned.seeds)), *(["NDCG"] if planned.ndcg else []), "s/trial"]
@@ -59,8 +59,8 @@ def study_blocks(planned: Study, journal: Journal, picture: Picture) -> list[Blo
 def compare_policies(planned: Study, journal: Journal, policy: str, at: Sequence[int] = ()) -> Summary:
     """Per data set: the policy, the best of the others, and their difference over the seeds that both have finished.
 
-    Policies that are told more than this one are left out.
-    Regret is compared at these steps, or, without any, at the horizon; rankings where the study measures them.
+    Policies that are given more beforehand than this one are left out.
+    Regret is compared at these steps, or at the horizon if none are given; rankings if the study measures them.
     """
     for step in at:
         if not 1 <= step <= planned.horizon:

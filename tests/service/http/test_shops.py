@@ -223,7 +223,7 @@ def test_there_are_bounds_for_all_shops_together(tmp_path: Path) -> None:
     [
         (["--root", "nowhere"], "nowhere is not a folder"),
         (["shop", "--root", "."], "a folder, an address postgresql://…, or --root FOLDER"),
-        XX
+        ([], "exactly one of these is needed: a folder"),
         (["--root", ".", "--floor", "2"], "--floor is 2.0; accepted: a number from 0 to 1"),
         (["--root", ".", "--host", "0.0.0.0"], "there is no key"),
     ],

@@ -37,7 +37,7 @@ def test_rating_by_a_click_teaches_the_model_and_the_bar_moves(tab: Any) -> None
     assert "−" in change.inner_text().split("bonus")[1], "one more rating makes it surer"
     page.get_by_test_id("try-decision").click()
     page.get_by_test_id("why-came").first.wait_for()
-    assert "came 5.00" in texts(page, "why-came")[0]
+    assert "rated 5.00" in texts(page, "why-came")[0]
 
 
 def test_why_a_decision_was_made(tab: Any, learned: Live) -> None:

@@ -1,22 +1,22 @@
 /**
- * The service from a browser or from Node: the verbs of the Python client, without dependencies.
+ * The service from a browser or from Node: the methods of the Python client, without dependencies.
  *
  *     import { Client } from "./albatross.js";
  *     const shop = new Client("http://localhost:8000");
  *     const decision = await shop.recommend("ann", { candidates: ["tea", "coffee", "mate"] });
  *     await shop.rate(decision, 4);
  *
- * Fields of requests and answers are called what HTTP calls them. A request without an answer is sent again with the same ids, so that
+ * Fields of requests and answers have the names of the HTTP interface. A request without an answer is sent again with the same ids, so that
  * nothing counts twice.
  */
 
-/** Statuses that will be another one in a moment: in flight, overloaded, replaying. */
+/** Temporary statuses: in flight, overloaded, replaying. */
 const PASSING = [409, 429, 503];
 /** Seconds. */
 const FIRST_PAUSE = 0.02;
 const LONGEST_PAUSE = 2;
 
-/** A request was not accepted, and nothing was changed. */
+/** The request was not accepted, and nothing was changed. */
 export class Refused extends Error {
   /**
    * @param {string} detail
@@ -53,7 +53,7 @@ export class DiskFull extends Refused {}
 export class NotWritten extends Refused {}
 export class NoMemory extends Refused {}
 
-/** There was no answer from the service, however often it was asked for. */
+/** The service did not answer, in spite of retries. */
 export class Unreachable extends Error {
   /**
    * @param {string} message
@@ -65,7 +65,7 @@ export class Unreachable extends Error {
   }
 }
 
-/** What is thrown for the code of a problem document. @type {Record<string, typeof Refused>} */
+/** The error class for the code of a problem document. @type {Record<string, typeof Refused>} */
 export const BY_CODE = {
   refused: Refused,
   "bad-value": BadValue,
@@ -106,7 +106,7 @@ export class Client {
     /** @type {Record<string, string>} */
     this._headers = key === undefined ? {} : { Authorization: `Bearer ${key}` };
     this._fetch = send.bind(globalThis);
-    Object.defineProperty(this, "_headers", { enumerable: false }); // a client that is printed shows no key
+    Object.defineProperty(this, "_headers", { enumerable: false }); // so that a printed client does not show the key
   }
 
   /** @type {import("./albatross.d.ts").Client["recommend"]} */
@@ -195,7 +195,7 @@ export class Client {
   }
 
   /**
-   * The answer, asked for until patience ends. The body, and with it every id, is the same each time.
+   * Send a request, with retries until patience ends. The body, and so every id, is the same each time.
    *
    * @template {keyof import("./albatross.d.ts").Routes} P
    * @param {P} path
@@ -225,7 +225,7 @@ export class Client {
   }
 
   /**
-   * Status, seconds to wait as the service advises, and body.
+   * Status, the seconds to wait that the service advises, and body.
    *
    * @param {string} path
    * @param {string | undefined} body
@@ -235,7 +235,7 @@ export class Client {
       method: body === undefined ? "GET" : "POST",
       body,
       headers: body === undefined ? this._headers : { "Content-Type": "application/json", ...this._headers },
-      keepalive: path === "/v1/feedback", // a click that leaves the page is sent all the same
+      keepalive: path === "/v1/feedback", // so that a click that leaves the page is sent
       credentials: "omit",
       cache: "no-store",
       redirect: "error",
@@ -247,7 +247,7 @@ export class Client {
   }
 }
 
-/** An id that nobody has used. */
+/** A new unique id. */
 function fresh() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
@@ -258,7 +258,7 @@ function idOf(decision) {
 }
 
 /**
- * JSON, without what JSON would change silently: a number that is none would become null.
+ * JSON, with an error for what JSON would change silently: NaN would become null.
  *
  * @param {unknown} request
  */
@@ -272,7 +272,7 @@ function write(request) {
 }
 
 /**
- * The error for a problem document, or for what came in place of one.
+ * The error for a problem document, or for another answer instead of one.
  *
  * @param {number} status
  * @param {string} content

@@ -1,65 +1,65 @@
 /** Types of albatross.js, for the service that this was fetched from. */
 
 export interface ClientOptions {
-  /** As `albatross keys create` prints it. In a page, everybody can read it: give it the scopes recommend and feedback at most. */
+  /** The key that `albatross keys create` printed. In a page everybody can read it: give it at most the scopes recommend and feedback. */
   key?: string;
-  /** Seconds in which to ask again, where there is no answer, or one that says: later. 10 if not given. */
+  /** Seconds for retries if there is no answer or a temporary refusal. 10 if not given. */
   patience?: number;
-  /** What sends requests; that of the browser or of Node if not given. */
+  /** The function that sends requests; that of the browser or of Node if not given. */
   fetch?: typeof fetch;
 }
 
-/** Asks a service. What gets no answer is sent again, with the same ids, so nothing counts twice. */
+/** Sends requests to a service. Without an answer, it retries with the same ids, so nothing counts twice. */
 export class Client {
   constructor(url: string, options?: ClientOptions);
   readonly url: string;
   readonly patience: number;
-  /** What to show this user: one item, or `n` of them, best first. With null, a visitor whom nobody knows: the answer has their id. */
+  /** Items to show a user: one, or `n` of them, best first. With null, an unknown visitor: the answer contains a new id. */
   recommend(user: string | null, options?: Omit<Recommend, "user">): Promise<Decision>;
-  /** The rating of a decision, or of its id; of several items, say which. */
+  /** Rate a decision, given as such or by its id; with several items, say which. */
   rate(decision: Decision | string, rating: number, options?: { item?: string; user?: string; event_id?: string }): Promise<Accepted>;
-  /** A rating without a decision: the user chose the item by themselves. */
+  /** A rating without a decision: the user found the item without a recommendation. */
   rateItem(user: string, item: string, rating: number, options?: { event_id?: string }): Promise<Accepted>;
-  /** What was done with an item of a decision, as click. A later event replaces the earlier one: click, then purchase. */
+  /** A named event for an item of a decision, for example click. A later event replaces the earlier one: click, then purchase. */
   report(decision: Decision | string, event: string, options?: { item?: string; user?: string; event_id?: string }): Promise<Accepted>;
-  /** What was done with an item that no decision showed. */
+  /** A named event for an item that no decision showed. */
   reportItem(user: string, item: string, event: string, options?: { event_id?: string }): Promise<Accepted>;
-  /** From now on, these are the names of events, and what they are worth. */
+  /** Set the named events and their rewards from now on. */
   setRewards(events: Record<string, number>): Promise<RewardsAccepted>;
-  /** There is such an item, and it may be shown. What is not said stays as it was. */
+  /** Add or change an item; it may be shown. Fields that are not given keep their values. */
   upsertItem(item: string, description?: Omit<UpsertItem, "item">): Promise<ItemAccepted>;
-  /** The items whose vectors point most in the direction of this one's. */
+  /** The items whose vectors have the most similar direction. */
   similarItems(item: string, n?: number): Promise<SimilarList>;
-  /** Never show it again; what was learned of it stays. */
+  /** Stop showing an item. What was learned about it is kept. */
   retireItem(item: string): Promise<ItemAccepted>;
-  /** It may be shown again. */
+  /** Show a retired item again. */
   restoreItem(item: string): Promise<ItemAccepted>;
-  /** What is believed of a user, and the items with the best scores. */
+  /** The belief about a user, and the items with the best scores. */
   user(user: string, n?: number): Promise<UserView>;
-  /** A visitor turned out to be this user: all they said, and will say, is the user's. */
+  /** A visitor is now known to be this user: the visitor's past and future events belong to the user. */
   join(visitor: string, user: string): Promise<UsersJoined>;
-  /** Erase a user from the log, and rebuild the model as if they had never come. */
+  /** Erase a user from the log, and rebuild the model without them. */
   forgetUser(user: string): Promise<Forgotten>;
-  /** The state id, the head of the log, and what the folder began with. */
+  /** The state id, the head of the log, and the settings of the folder. */
   version(): Promise<Version>;
-  /** How it went so far: mean rating, calibration and optimism. */
+  /** Mean rating, calibration and optimism so far. */
   series(): Promise<Series>;
-  /** Write the model beside the log now. */
+  /** Write a snapshot of the model now. */
   snapshot(): Promise<SnapshotTaken>;
-  /** Copy the whole folder to a new one below its `backups`, while it serves. */
+  /** Copy the whole folder, while it is served, to a new one below its `backups`. */
   backup(): Promise<BackupTaken>;
   /** Any request, by its path. */
   ask<P extends keyof Routes>(path: P, request?: Routes[P]["request"]): Promise<Routes[P]["answer"]>;
 }
 
-/** A request was not accepted, and nothing was changed. */
+/** The request was not accepted, and nothing was changed. */
 export class Refused extends Error {
   constructor(detail: string, status: number, code: string);
   status: number;
   code: string;
 }
 
-/** There was no answer from the service, however often it was asked for. */
+/** The service did not answer, in spite of retries. */
 export class Unreachable extends Error {
   constructor(message: string, options?: { cause?: unknown });
 }

@@ -1,15 +1,15 @@
-// All that the page asks of the service. Ids from the service are text and stay text: nothing here or elsewhere makes markup of them.
+// All requests of the page to the service. Ids from the service are text and stay text: they never become markup.
 
 import { computed, signal } from "./vendor/vendor.js";
 
-const HOME = location.pathname.replace(/\/$/, ""); // where several shops are served, each has its own
+const HOME = location.pathname.replace(/\/$/, ""); // with several shops, each has its own path
 const STORED = `albatross key${HOME}`; // kept for this tab only
 
 export const key = signal(sessionStorage.getItem(STORED));
-export const access = signal(null); // what the key allows; null while nobody has asked
-export const refusal = signal(null); // why the last key was not taken
+export const access = signal(null); // the scopes of the key; null until it is known
+export const refusal = signal(null); // why the last key was refused
 export const reachable = signal(true);
-export const returns = signal(0); // how often the service has come back
+export const returns = signal(0); // how often the service became reachable again
 export const scale = signal([1, 5]);
 
 export class Problem extends Error {
@@ -49,7 +49,7 @@ async function send(method, path, body, abort) {
   } catch (error) {
     if (error.name === "AbortError") throw error;
     away();
-    throw new Problem(0, "unreachable", "The service does not answer. The page tries again by itself.");
+    throw new Problem(0, "unreachable", "The service does not answer. The page retries automatically.");
   }
   back();
   if (response.ok) return response;
@@ -83,14 +83,14 @@ function lockOut(reason) {
   access.value = { key_needed: true, scopes: [], key: null, expires: null };
 }
 
-/** Find out what may be done; with a key where one was kept. */
+/** Find out what is allowed, with the stored key if there is one. */
 export async function enter() {
   const told = await get("/v1/access");
   access.value = told;
   if (told.scopes.length > 0) await readScale();
 }
 
-/** Try a key, and keep it for this tab if it is one. */
+/** Try a key, and store it for this tab if it is valid. */
 export async function useKey(given) {
   refusal.value = null;
   key.value = given;
@@ -116,10 +116,10 @@ async function readScale() {
   scale.value = [rating.minimum, rating.maximum];
 }
 
-/** A name that nobody has used: a rating sent twice counts once. */
+/** A new unique id, so that a rating sent twice counts once. */
 export const fresh = () => crypto.randomUUID?.() ?? Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
 
-/** Server-sent events by fetch, because a key goes into a header. Calls `tell(kind, data)`; returns when the stream ends. */
+/** Server-sent events by fetch, because the key is sent in a header. Calls `tell(kind, data)`; returns when the stream ends. */
 async function follow(path, tell, abort) {
   const response = await send("GET", path, undefined, abort);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -140,7 +140,7 @@ async function follow(path, tell, abort) {
   }
 }
 
-/** Follow a stream for as long as somebody looks: it pauses while the page is hidden and comes back after a restart of the service. */
+/** Follow a stream while the page is visible: it pauses while hidden and reconnects after a restart of the service. */
 export function listen(path, tell, onPhase) {
   let abort = null;
   let ended = false;

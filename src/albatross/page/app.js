@@ -1,4 +1,4 @@
-// The page around the views: where one is, which key is used, and whether the service answers.
+// The frame around the views: navigation, the key, and whether the service answers.
 
 import { access, dropKey, enter, key, locked, may, reachable, refusal, useKey } from "./api.js";
 import { Notice } from "./parts.js";
@@ -34,7 +34,7 @@ function read() {
   return { view, query: new URLSearchParams(query ?? "") };
 }
 
-/** Asks for a key. It is kept for this tab, and forgotten with it. */
+/** Asks for a key, which is kept until the tab is closed. */
 function Door() {
   const [given, setGiven] = useState("");
   const [busy, setBusy] = useState(false);
@@ -47,7 +47,7 @@ function Door() {
   return html`<main id="view" class="door">
     <form class="card" onSubmit=${open}>
       <h1>This service needs a key</h1>
-      <p class="about">It stays in this tab and is forgotten when you close it. Whoever runs the service makes one with <code>albatross keys create</code>.</p>
+      <p class="about">It is kept in this tab until you close it. The operator of the service makes one with <code>albatross keys create</code>.</p>
       <label class="field"><span>Key</span>
         <input type="password" data-testid="key" value=${given} autocomplete="off" required onInput=${(event) => setGiven(event.target.value)} />
       </label>
@@ -73,7 +73,7 @@ function Head() {
         <button type="button" class="quiet" onClick=${dropKey}>Forget key</button>
       </div>`}
     </div>
-    <div role="status">${!reachable.value && html`<p class="away" data-testid="away">The service does not answer. The page tries again by itself.</p>`}</div>
+    <div role="status">${!reachable.value && html`<p class="away" data-testid="away">The service does not answer. The page retries automatically.</p>`}</div>
   </header>`;
 }
 

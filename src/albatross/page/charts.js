@@ -5,7 +5,7 @@ import { html, uPlot, useEffect, useRef, useState } from "./vendor/vendor.js";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
-/** Changes whenever the theme does, so that what draws on a canvas draws again. */
+/** Changes with the theme, so that canvases are redrawn. */
 export function useTheme() {
   const [theme, setTheme] = useState(dark.matches);
   useEffect(() => {
@@ -44,7 +44,7 @@ function lines(series) {
   return { drawn, bands };
 }
 
-/** Room for the longest mark beside the axis. */
+/** Space for the longest label of the axis. */
 const wide = (_, values) => Math.max(46, 20 + 7 * Math.max(0, ...(values ?? []).map((text) => text.length)));
 
 const data = (x, series) => [x, ...series.flatMap((one) => (one.lower === undefined ? [one.values] : [one.values, one.lower, one.upper]))];
@@ -87,7 +87,7 @@ export function Curves({ x, series, label, range, reach, say, height = 200, time
   });
   const at = pointed !== null && pointed < x.length ? pointed : x.length - 1;
   return html`<div>
-    <p class="readout" aria-hidden="true">${at >= 0 ? say(at) : "nothing yet"}</p>
+    <p class="readout" aria-hidden="true">${at >= 0 ? say(at) : "no data yet"}</p>
     <div class="chart" ref=${box} role="img" aria-label=${label} style=${{ height: `${height}px` }}></div>
   </div>`;
 }

@@ -1,15 +1,15 @@
-// Thousands of dots in one frame: each is a stamp of pixels, copied into an image that is handed to the canvas as a whole. To draw them
-// one by one through the canvas takes ten times as long.
+// Thousands of dots in one frame: each is a stamp of pixels, copied into an image that is passed to the canvas at once. Drawing them
+// one by one on the canvas takes ten times as long.
 
 import { colour } from "./charts.js";
 
 const SHADES = 24; // colours on the map
-const SIZES = [2.5, 9]; // radius of the surest and of the least sure item, in pixels
+const SIZES = [2.5, 9]; // radius of the most and of the least certain item, in pixels
 const OPAQUE = 255;
 
 const mix = (from, to, part) => from.map((value, at) => Math.round(value + (to[at] - value) * part));
 const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
-const packed = ([red, green, blue]) => ((OPAQUE << 24) | (blue << 16) | (green << 8) | red) >>> 0; // as an image has it in memory
+const packed = ([red, green, blue]) => ((OPAQUE << 24) | (blue << 16) | (green << 8) | red) >>> 0; // in the memory layout of an image
 
 /** From cold over neutral to warm. */
 function shades() {
@@ -21,7 +21,7 @@ function shades() {
   });
 }
 
-/** Where each item stands, from −½ to ½ both ways, how large and in which shade. */
+/** Position of each item, from −½ to ½ on both axes, its size and its shade. */
 export function layout(items, flat) {
   const across = Float64Array.from(items, (one) => (flat ? Math.log10(1 + one.ratings) : one.x));
   const up = Float64Array.from(items, (one) => (flat ? one.mean : one.y));
@@ -40,7 +40,7 @@ export function layout(items, flat) {
   };
 }
 
-/** A dot of one shade and size: the pixels it covers, as offsets from its middle in an image so wide, and those it covers in part. */
+/** A dot of one shade and size: offsets of the pixels it covers, from its center in an image of this width, and of those it covers partly. */
 function stamp(fill, edge, radius, pixels, wide) {
   const half = Math.ceil((radius + 1) * pixels);
   const side = 2 * half + 1;
@@ -67,13 +67,13 @@ function stamp(fill, edge, radius, pixels, wide) {
   return { at: Int32Array.from(whole[0]), value: Uint32Array.from(whole[1]), partAt: Int32Array.from(part[0]), partValue: Uint32Array.from(part[1]) };
 }
 
-/** Something that paints dots: `paint(dots, middle, zoom)` onto a canvas of this size. `place(dot, …)` says where one stands. */
+/** A painter of dots: `paint(dots, middle, zoom)` draws on a canvas of this size. `place(dot, …)` gives the position of one. */
 export function painter(canvas, width, height, dots) {
   const pixels = window.devicePixelRatio || 1;
   canvas.width = Math.round(width * pixels);
   canvas.height = Math.round(height * pixels);
-  const reach = Math.ceil((SIZES[1] + 1) * pixels); // of a stamp from its middle
-  const margin = 2 * reach; // around the image, so that no stamp is cut while it is copied
+  const reach = Math.ceil((SIZES[1] + 1) * pixels); // of a stamp from its center
+  const margin = 2 * reach; // around the image, so that no stamp is clipped
   const wide = canvas.width + 2 * margin;
   const high = canvas.height + 2 * margin;
   const pen = canvas.getContext("2d");

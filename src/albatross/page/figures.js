@@ -1,9 +1,9 @@
-// Text from outside, tables, and figures with their data: what the page and the reports share. Nothing here asks a service.
+// Text from outside, tables, and figures with their data, for the page and the reports. Nothing here sends a request.
 
 import { number, whole } from "./numbers.js";
 import { html, useState } from "./vendor/vendor.js";
 
-/** Text from outside, set apart from the text of the page whatever direction it is written in. */
+/** Text from outside, isolated from the text of the page, whatever its direction. */
 export const Name = ({ of }) => html`<bdi class="name" title=${of}>${of}</bdi>`;
 
 export const Notice = ({ kind = "note", children }) => html`<p class=${`notice ${kind}`} role=${kind === "error" ? "alert" : "status"}>${children}</p>`;
@@ -33,11 +33,11 @@ function download(name, kind, content) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-const MOST_ROWS = 512; // of the table behind a figure; the files have all of them
+const MOST_ROWS = 512; // limit of the table of a figure; the files have all rows
 
-/** A figure with the table behind it, as JSON and CSV too. `columns`: {name, title, show, text}; `rows`: arrays of plain values. */
+/** A figure with its table, also as JSON and CSV. `columns`: {name, title, show, text}; `rows`: arrays of plain values. */
 export function Figure({ id, title, about, columns, rows, children }) {
-  const [opened, setOpened] = useState(false); // a table nobody looks at takes no time
+  const [opened, setOpened] = useState(false); // a closed table is not rendered
   const records = () => rows.map((row) => Object.fromEntries(columns.map((column, at) => [column.name, row[at] ?? null])));
   const csv = () => [columns.map((column) => column.name), ...rows].map((row) => row.map(quoted).join(",")).join("\r\n") + "\r\n";
   const file = title.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-");

@@ -1,6 +1,6 @@
-// Numbers as text, written one way everywhere.
+// Numbers as text, in one format everywhere.
 
-export const BOUNDLESS = 1e300; // a score as large as this says "try it once", not how good it is
+export const BOUNDLESS = 1e300; // such a score means "try it once"
 
 export function number(value, digits = 2) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
@@ -8,7 +8,7 @@ export function number(value, digits = 2) {
   return written(value, Math.abs(value) >= 1e6 ? 0 : digits, digits);
 }
 
-/** Digits in groups, the minus sign that is one, and none before a zero. */
+/** Grouped digits, a real minus sign, and none before zero. */
 function written(value, most, least = 0) {
   const size = Math.abs(value).toLocaleString("en", { minimumFractionDigits: Math.min(least, most), maximumFractionDigits: most });
   return value < 0 && /[1-9]/.test(size) ? `−${size}` : size;

@@ -1,4 +1,4 @@
-// What every view is made of: answers, bars from mean to score, fields that offer what is known; and all that reports have, too.
+// Parts of all views: answers, bars from mean to score, fields with suggestions; and everything that reports use.
 
 import { access, may, returns, scale } from "./api.js";
 import { Notice } from "./figures.js";
@@ -8,7 +8,7 @@ import { html, useEffect, useRef, useState } from "./vendor/vendor.js";
 export { Figure, Name, Notice, Table } from "./figures.js";
 export { BOUNDLESS, bytes, clock, number, share, signed, whole } from "./numbers.js";
 
-/** Ask for something whenever `wanted` changes; only the last answer counts. */
+/** Send a request whenever `wanted` changes; only the last answer counts. */
 export function useAnswer(ask, wanted) {
   const [state, setState] = useState({ answer: null, error: null, busy: true });
   const [again, setAgain] = useState(0);
@@ -26,7 +26,7 @@ export function useAnswer(ask, wanted) {
 
 export const Failure = ({ error }) => error && html`<${Notice} kind="error">${error.message}</${Notice}>`;
 
-/** What is shown in place of a view that the key does not allow. */
+/** Shown instead of a view that the key does not allow. */
 export function Needs({ scopes, children }) {
   const missing = scopes.filter((scope) => !may(scope));
   if (missing.length === 0) return children;
@@ -34,14 +34,14 @@ export function Needs({ scopes, children }) {
   return html`<${Notice}>This needs a key with the scope ${missing.join(" and ")}. The key in use allows ${has}.</${Notice}>`;
 }
 
-/** The range that bars are drawn over: the scale, and what goes beyond it. */
+/** The range of the bars: the scale, extended to values beyond it. */
 export function rangeOf(shown) {
   const [low, high] = scale.value;
   const finite = shown.flatMap((one) => [one.mean, one.score]).filter((value) => Math.abs(value) < BOUNDLESS);
   return [Math.min(low, ...finite), Math.max(high, ...finite)];
 }
 
-/** Mean and bonus as one bar up to the score. `before`: where the score was; `rating`: what came. */
+/** Mean and bonus as one bar up to the score. `before`: the old score; `rating`: the rating received. */
 export function Bar({ mean, score, range, before = null, rating = null }) {
   const [low, high] = range;
   const place = (value) => Math.max(0, Math.min(100, (100 * (value - low)) / (high - low || 1)));
@@ -62,7 +62,7 @@ export const Legend = ({ before, rating }) => html`<p class="legend" aria-hidden
   ${before && html`<span class="swatch before"></span>score before`}${rating && html`<span class="swatch came"></span>rating`}
 </p>`;
 
-/** A text field that offers what the service knows. `find(text)` gives a list of names. */
+/** A text field with suggestions from the service. `find(text)` gives a list of names. */
 export function Choose({ id, label, value, onChange, find, testid, hint }) {
   const [offered, setOffered] = useState([]);
   const asked = useRef(0);
@@ -85,7 +85,7 @@ export function Choose({ id, label, value, onChange, find, testid, hint }) {
   </label>`;
 }
 
-/** The ratings a click can give: the whole numbers of the scale, or five steps along it. */
+/** The ratings offered as buttons: the whole numbers of the scale, or five even steps. */
 export function steps() {
   const [low, high] = scale.value;
   if (Number.isInteger(low) && Number.isInteger(high) && high - low <= 10) {

@@ -1,4 +1,4 @@
-// Policies side by side as curves: which of them, of what, and over all seeds or one. The arena and the reports draw by this.
+// Curves of several policies, with a choice of policies, quantity and seed. Used by the arena and the reports.
 
 import { Curves } from "./charts.js";
 import { Figure, Name } from "./figures.js";
@@ -26,19 +26,19 @@ export function Choice({ legend, name, options, value, onChange, testid }) {
   </fieldset>`;
 }
 
-/** Who is drawn: every policy in its colour, to be left out and taken in. */
+/** Check boxes for the policies, each in its colour. */
 function Who({ policies, hidden, onToggle }) {
   return html`<fieldset class="who"><legend class="unseen">Policies</legend>
     ${policies.map(({ label }, place) => html`<label key=${label}><input type="checkbox" checked=${!hidden.has(label)} onChange=${() => onToggle(label)} /><${Swatch} place=${place} /><${Name} of=${label} /></label>`)}
   </fieldset>`;
 }
 
-/** The line of a policy, small. */
+/** A small sample of the line of a policy. */
 export const Swatch = ({ place }) => html`<svg class="line" viewBox="0 0 24 8" aria-hidden="true"><line x1="0" y1="4" x2="24" y2="4" stroke-width="3" stroke-dasharray=${dashOf(place)?.join(" ")} style=${{ stroke: `var(--${colourOf(place)})` }} /></svg>`;
 
 /**
  * `panel`: {horizon, steps, seeds, policies: [{label, curves: {regret: {mean, low, high, seeds?}, …}}]}; nulls where there is no interval.
- * `first`: the quantity that is drawn until another is chosen.
+ * `first`: the quantity drawn first.
  */
 export function Race({ id, title, panel, first = "regret", height = 300 }) {
   const { steps, policies } = panel;

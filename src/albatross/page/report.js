@@ -1,4 +1,4 @@
-// The figures of a report, drawn from the numbers in it. Without this the pictures stand there, as they do in print.
+// The figures of a report, drawn from its data. Without scripts, and in print, the static pictures are shown.
 
 import { Race } from "./race.js";
 import { html, render } from "./vendor/vendor.js";

@@ -1,4 +1,4 @@
-// A simulation while it runs: curves that grow, what is shown to whom, and how fast.
+// A running simulation: its curves, what is shown to whom, and the speed.
 
 import { listen, post } from "../api.js";
 import { Curves } from "../charts.js";
@@ -7,7 +7,7 @@ import { Choice, Race, Swatch, colourOf, dashOf } from "../race.js";
 import { html, useEffect, useRef, useState } from "../vendor/vendor.js";
 
 const SPEEDS = [[10, "10"], [100, "100"], [1000, "1,000"], [2000, "2,000"], [10000, "10,000"], [null, "fastest"]];
-const CALM = 2000; // milliseconds between two pictures for whoever asks for less motion
+const CALM = 2000; // milliseconds between two pictures with reduced motion
 
 const PHASES = { connecting: "connecting …", waiting: "the simulation has ended or is away; trying again", paused: "paused while hidden" };
 
@@ -41,7 +41,7 @@ export function Arena() {
   const ended = picture !== null && picture.done >= picture.horizon;
   const now = ended ? "done" : phase !== "live" ? PHASES[phase] : speed === 0 ? "paused" : "running";
   return html`<h1 tabindex="-1">Arena</h1>
-    <p class="lead">At the same seed every policy meets the same users in the same order, and each shows them what it thinks best.</p>
+    <p class="lead">At the same seed every policy meets the same users in the same order, and chooses what to show them.</p>
     <p class=${`phase ${ended ? "" : phase}`} role="status" data-testid="arena-phase"><span class="dot" aria-hidden="true"></span>${now}</p>
     ${picture && html`<${Running} picture=${picture} speed=${speed} ended=${ended} />`}`;
 }
@@ -66,15 +66,15 @@ function Running({ picture, speed, ended }) {
 }
 
 function Speed({ speed }) {
-  const before = useRef(null); // what it was before it was made to wait
+  const before = useRef(null); // the speed before the pause
   const [error, setError] = useState(null);
   const set = (wanted) => post("/v1/arena/speed", { speed: wanted }).then(() => setError(null), setError);
   if (speed !== 0) before.current = speed;
   const other = speed && !SPEEDS.some(([known]) => known === speed) ? [[speed, whole(speed)]] : [];
   return html`<section class="card row speed" aria-label="Speed">
-    <button type="button" class="primary" data-testid="arena-pause" aria-pressed=${speed === 0} onClick=${() => set(speed === 0 ? before.current ?? null : 0)}>${speed === 0 ? "Go on" : "Pause"}</button>
-    <span>Steps a second</span>
-    <${Choice} legend="Steps a second" name="speed" testid="arena-speed" options=${[...other, ...SPEEDS]} value=${speed} onChange=${set} />
+    <button type="button" class="primary" data-testid="arena-pause" aria-pressed=${speed === 0} onClick=${() => set(speed === 0 ? before.current ?? null : 0)}>${speed === 0 ? "Continue" : "Pause"}</button>
+    <span>Steps per second</span>
+    <${Choice} legend="Steps per second" name="speed" testid="arena-speed" options=${[...other, ...SPEEDS]} value=${speed} onChange=${set} />
     <${Failure} error=${error} />
   </section>`;
 }
@@ -102,7 +102,7 @@ function Standings({ picture }) {
 function Differences({ picture }) {
   const { steps, horizon, policies, best } = picture;
   const others = policies.map((one, place) => ({ ...one, place })).filter(({ place }) => place !== best);
-  if (others.length === 0) return html`<${Notice}>One policy alone has nobody to be compared with.</${Notice}>`;
+  if (others.length === 0) return html`<${Notice}>A single policy has no comparison.</${Notice}>`;
   const series = others.map(({ label, place, difference }) => ({
     label, values: difference.mean, colour: colourOf(place), dash: dashOf(place),
     ...(difference.low.at(-1) !== null && { lower: difference.low, upper: difference.high }),
@@ -116,7 +116,7 @@ function Differences({ picture }) {
   </${Figure}>`;
 }
 
-/** What the same user was shown by each policy, and what they said. */
+/** The item that each policy showed to the same user, and the rating. */
 function Ticker({ picture }) {
   const { ticker, policies, seeds } = picture;
   const shown = ({ item, rating, missed }) => html`<${Name} of=${item} /> <span class=${missed > 0 ? "missed" : "good"}>${number(rating, Number.isInteger(rating) ? 0 : 2)}${missed > 0 && html`<small> best ${number(rating + missed, Number.isInteger(rating + missed) ? 0 : 2)}</small>`}</span>`;

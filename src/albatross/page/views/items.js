@@ -8,12 +8,12 @@ import { html, useEffect, useRef, useState } from "../vendor/vendor.js";
 import { findUsers } from "./try.js";
 
 const AT_ONCE = 1000;
-const MOST = 10_000; // items that the map loads, at most
+const MOST = 10_000; // limit of items on the map
 const MOST_ROWS = 200; // of the table of items
 
 export function Items({ query }) {
   return html`<h1 tabindex="-1">Items</h1>
-    <p class="lead">Items that are rated alike lie close together. Large: still uncertain. Warm: expected to be liked.</p>
+    <p class="lead">Items with similar ratings are close together. Large: uncertain. Warm: high predicted rating.</p>
     <${Needs} scopes=${["read"]}><${Catalogue} query=${query} /></${Needs}>`;
 }
 
@@ -48,11 +48,11 @@ function Catalogue({ query }) {
         <${Choose} id="items-who" testid="items-user" label="As seen for user" value=${who} onChange=${setWho} find=${findUsers} />
         <button class="primary">Look</button>
       </div>
-      <small>Without a user: for somebody who has rated nothing.</small>
+      <small>Without a user: for a user without ratings.</small>
     </form>
     <${Failure} error=${error} />
     ${busy && html`<p class="about" role="status">${whole(loaded[0])} of ${whole(loaded[1])} items …</p>`}
-    ${answer && (answer.items.length === 0 ? html`<${Notice}>No item is found.</${Notice}>` : html`<${Shown} answer=${answer} />`)}`;
+    ${answer && (answer.items.length === 0 ? html`<${Notice}>No items found.</${Notice}>` : html`<${Shown} answer=${answer} />`)}`;
 }
 
 function Shown({ answer }) {
@@ -66,8 +66,8 @@ function Shown({ answer }) {
   ];
   const rows = items.map((one) => [one.item, one.ratings, one.rating, one.mean, one.bonus, one.shown, one.retired, one.x, one.y]);
   const about = explained === null
-    ? "This policy has no item vectors: across, how often an item was rated; up, what is expected of it."
-    : `The two axes along which item vectors vary most: they have ${share(explained[0])} and ${share(explained[1])} of the variance.`;
+    ? "This policy has no item vectors. x: number of ratings; y: predicted rating."
+    : `The two axes along which item vectors vary most: they explain ${share(explained[0])} and ${share(explained[1])} of the variance.`;
   return html`
     ${items.length < answer.total && html`<p class="about">${whole(items.length)} of ${whole(answer.total)} items.</p>`}
     <${Figure} id="items-map" title="Map of items" about=${about} columns=${columns} rows=${rows}>
@@ -75,7 +75,7 @@ function Shown({ answer }) {
     </${Figure}>
     <section class="card" aria-label="All items">
       <h2>All items</h2>
-      <${Table} caption="Items, those with the best expectation first" hidden=${true} columns=${columns.slice(0, 7)} rows=${[...rows].sort((a, b) => b[3] - a[3]).slice(0, MOST_ROWS)} />
+      <${Table} caption="Items, best prediction first" hidden=${true} columns=${columns.slice(0, 7)} rows=${[...rows].sort((a, b) => b[3] - a[3]).slice(0, MOST_ROWS)} />
       ${rows.length > MOST_ROWS && html`<p class="about">The best ${MOST_ROWS}; search for others, or take the files above.</p>`}
     </section>`;
 }
@@ -155,6 +155,6 @@ function Scatter({ items, flat }) {
         onKeyDown=${(event) => { if (keys[event.key]) { event.preventDefault(); keys[event.key](); } }}></canvas>
       <div class="zoom"><button type="button" aria-label="Zoom in" onClick=${() => zoom(1.5)}>+</button><button type="button" aria-label="Zoom out" onClick=${() => zoom(1 / 1.5)}>−</button></div>
     </div>
-    <p class="legend" aria-hidden="true"><span class="ramp"></span>expected, low to high <span class="dots"><i></i><i></i><i></i></span>sure to unsure</p>
+    <p class="legend" aria-hidden="true"><span class="ramp"></span>predicted, low to high <span class="dots"><i></i><i></i><i></i></span>certain to uncertain</p>
   </div>`;
 }

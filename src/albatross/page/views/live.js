@@ -1,4 +1,4 @@
-// How it goes, as it goes: fed by server-sent events, paused while nobody looks.
+// Live state of the service, by server-sent events; paused while the page is hidden.
 
 import { get, listen, post, text } from "../api.js";
 import { Curves } from "../charts.js";
@@ -6,12 +6,12 @@ import { Figure, Name, Needs, Table, bytes, clock, number, share, whole } from "
 import { html, useEffect, useRef, useState } from "../vendor/vendor.js";
 
 const TAIL = 12;
-const PACE = 120; // seconds of decisions and ratings a second that are kept
-const SURE = 1.96; // standard errors on each side of a mean that hold 95 % of what it may be
+const PACE = 120; // seconds of history of the pace
+const SURE = 1.96; // half width of a 95 % interval in standard errors
 
 const PHASES = { connecting: "connecting …", live: "live", waiting: "the service is away; trying again", paused: "paused while hidden" };
 
-/** Middle and tail of how long requests took since the last look, from the counters of /metrics. */
+/** Median and 99th percentile of the request times since the last call, from the counters of /metrics. */
 export function latencies(before, now) {
   const counts = new Map();
   for (const [bound, count] of now) counts.set(bound, count - (before.get(bound) ?? 0));
@@ -62,7 +62,7 @@ function Watch() {
   useEffect(() => {
     if (seq === undefined) return undefined;
     const abort = new AbortController();
-    const ignore = () => {}; // the stream says when the service is away
+    const ignore = () => {}; // the stream reports when the service is away
     post("/v1/events/list", { n: TAIL }, abort.signal).then((told) => setTail(told.events), ignore);
     get("/v1/disk", abort.signal).then(setDisk, ignore);
     text("/metrics", abort.signal).then((exposed) => {
@@ -81,8 +81,8 @@ function Watch() {
       <div><dt>Decisions</dt><dd>${whole(version?.decisions)}</dd></div>
       <div><dt>Users</dt><dd>${whole(version?.users)}</dd></div>
       <div><dt>Items</dt><dd>${whole(version?.items)}</dd></div>
-      <div><dt>Ratings a second</dt><dd>${number(last?.ratings ?? 0, 1)}</dd></div>
-      <div><dt>Time to an answer</dt><dd>${milliseconds(took?.middle ?? null)}<small>99 %: ${milliseconds(took?.most ?? null)}</small></dd></div>
+      <div><dt>Ratings per second</dt><dd>${number(last?.ratings ?? 0, 1)}</dd></div>
+      <div><dt>Response time</dt><dd>${milliseconds(took?.middle ?? null)}<small>99 %: ${milliseconds(took?.most ?? null)}</small></dd></div>
     </dl>
     <${Histories} series=${series} />
     <div class="pair">
@@ -95,7 +95,7 @@ function Watch() {
     </section>`;
 }
 
-const POINTS = 64; // of a curve, about: more would show the luck of single ratings
+const POINTS = 64; // approximate number per curve: more would show the noise of single ratings
 
 /** The series over fewer, larger groups: means weighted by ratings, and the standard error of a mean from those of its parts. */
 export function merged(series) {
@@ -121,7 +121,7 @@ export function merged(series) {
   return told;
 }
 
-/** Ratings up to the end of each group: what the curves are drawn over. */
+/** Curves over the number of ratings up to the end of each group. */
 export function Histories({ series: given }) {
   if (given === null) return null;
   const series = merged(given);
@@ -134,7 +134,7 @@ export function Histories({ series: given }) {
   const axis = { name: "ratings", title: "ratings", show: whole };
   const optimist = optimism.map((value) => (value === null || Math.abs(value) > 1e300 ? null : value));
   return html`
-    <${Figure} id="live-reward" title="Reward" about="Mean rating over time; the band holds 95 % of what the mean may be."
+    <${Figure} id="live-reward" title="Reward" about="Mean rating over time, with the 95 % interval of the mean."
       columns=${[axis, { name: "mean", title: "mean rating" }, { name: "lower", title: "from" }, { name: "upper", title: "to" }]}
       rows=${x.map((at, row) => [at, reward[row], lower[row], upper[row]])}>
       <${Curves} x=${x} series=${[{ label: "reward", values: reward, lower, upper, colour: "mean" }]} label="Mean rating over the number of ratings"
@@ -146,7 +146,7 @@ export function Histories({ series: given }) {
         <${Curves} x=${x} series=${[{ label: "calibration", values: calibration, colour: "good" }]} range=${[0, 1]} height=${160} label="Share of ratings inside mean ± bonus"
           say=${(at) => html`after ${whole(x[at])} ratings: <strong>${share(calibration[at])}</strong>`} />
       </${Figure}>
-      <${Figure} id="live-optimism" title="Optimism gap" about="Mean of score − rating: how much more was hoped for than came."
+      <${Figure} id="live-optimism" title="Optimism gap" about="Mean of score − rating: how much the score exceeded the rating."
         columns=${[axis, { name: "optimism", title: "score − rating" }]} rows=${x.map((at, row) => [at, optimist[row]])}>
         <${Curves} x=${x} series=${[{ label: "optimism", values: optimist, colour: "bonus" }]} height=${160} label="Mean of score minus rating"
           say=${(at) => html`after ${whole(x[at])} ratings: <strong>${number(optimist[at])}</strong>`} />
@@ -157,10 +157,10 @@ export function Histories({ series: given }) {
 function Pace({ pace }) {
   const x = pace.map((point) => point.at);
   const row = (name) => pace.map((point) => point[name]);
-  return html`<${Figure} id="live-pace" title="Pace" about="Decisions and ratings a second, while this page is open."
+  return html`<${Figure} id="live-pace" title="Pace" about="Decisions and ratings per second, while this page is open."
     columns=${[{ name: "at", title: "at", show: clock, text: true }, { name: "decisions", title: "decisions/s" }, { name: "ratings", title: "ratings/s" }]}
     rows=${pace.map((point) => [point.at, point.decisions, point.ratings])}>
-    <${Curves} x=${x} time=${true} height=${160} label="Decisions and ratings a second"
+    <${Curves} x=${x} time=${true} height=${160} label="Decisions and ratings per second"
       series=${[{ label: "decisions", values: row("decisions"), colour: "mean" }, { label: "ratings", values: row("ratings"), colour: "good" }]}
       say=${(at) => html`<span class="swatch mean"></span>${number(pace[at].decisions, 1)} decisions/s <span class="swatch good"></span>${number(pace[at].ratings, 1)} ratings/s`} />
   </${Figure}>`;
@@ -174,15 +174,15 @@ function Model({ version, disk }) {
       <dt>Head of the log</dt><dd>event ${whole(version?.seq)}</dd>
       <dt>Chain</dt><dd><code>${version?.chain.slice(0, 16) ?? "–"}</code></dd>
       <dt>Newest snapshot</dt><dd>${disk === null ? "–" : disk.snapshot_seq === 0 ? "none yet" : `event ${whole(disk.snapshot_seq)}`}</dd>
-      <dt>State id there</dt><dd><code>${disk?.state_id?.slice(0, 16) ?? "–"}</code></dd>
+      <dt>Its state id</dt><dd><code>${disk?.state_id?.slice(0, 16) ?? "–"}</code></dd>
       <dt>Log on disk</dt><dd>${bytes(disk?.log_bytes)}</dd>
-      <dt>Left on disk</dt><dd>${bytes(disk?.free_bytes)}</dd>
+      <dt>Free on disk</dt><dd>${bytes(disk?.free_bytes)}</dd>
       <dt>Durability</dt><dd>${version?.durability ?? "–"}</dd>
     </dl>
   </section>`;
 }
 
-/** Rows of the log, with ways to what they speak of. */
+/** Rows of the log, with links to their users and decisions. */
 export function Events({ events }) {
   const to = (view, name, value) => html`<a href=${`#/${view}?${new URLSearchParams({ [name]: value })}`}><${Name} of=${value} /></a>`;
   const columns = [
@@ -199,5 +199,5 @@ export function Events({ events }) {
     event.seq, event.at ?? null, event.kind, event.user ?? null, event.items?.length === 1 ? event.items[0] : event.items ?? event.item ?? null,
     event.rating ?? null, event.mean ?? null, event.decision_id ?? null,
   ]);
-  return html`<${Table} caption="Events, the newest first" columns=${columns} rows=${rows} hidden=${true} />`;
+  return html`<${Table} caption="Events, newest first" columns=${columns} rows=${rows} hidden=${true} />`;
 }

@@ -1,4 +1,4 @@
-// The log, event by event: the model as it was at any of them, and the proof that the log alone gives the state that is served.
+// The log, event by event: the model as it was at any event, and a check that the log alone gives the served state.
 
 import { get, post } from "../api.js";
 import { Choose, Failure, Needs, Notice, clock, number, useAnswer, whole } from "../parts.js";
@@ -11,7 +11,7 @@ const AROUND = 10;
 
 export function Log({ query }) {
   return html`<h1 tabindex="-1">Log</h1>
-    <p class="lead">Go back to any event: what had been learned by then, and what was believed of a user.</p>
+    <p class="lead">Go back to any event: what the model had learned by then, also about a user.</p>
     <${Needs} scopes=${["read", "admin"]}><${Scrub} query=${query} /></${Needs}>`;
 }
 
@@ -45,7 +45,7 @@ function Past({ seq, user, query }) {
   const told = past.answer;
   return html`
     <${Failure} error=${past.error} />
-    <div role="status">${past.busy && html`<p class="about">Learning anew up to event ${whole(seq)} …</p>`}</div>
+    <div role="status">${past.busy && html`<p class="about">Replaying up to event ${whole(seq)} …</p>`}</div>
     ${told && html`
       <dl class="facts" data-testid="log-past" data-seq=${told.seq}>
         <div><dt>When</dt><dd class="small">${clock(told.at)}</dd></div>
@@ -56,7 +56,7 @@ function Past({ seq, user, query }) {
         <div><dt>State id</dt><dd class="small"><code>${told.state_id.slice(0, 16)}</code></dd></div>
       </dl>
       ${told.ratings > 0 && html`<${Histories} series=${told.series} />`}
-      ${user && (told.user === null ? html`<${Notice}>This user had not rated anything by then.</${Notice}>` : html`<div class="pair"><${Ellipse} region=${told.user.ellipsoid} query=${query} user=${user} /><${Best} top=${told.user.top} title="Best items then" /></div>`)}`}
+      ${user && (told.user === null ? html`<${Notice}>This user had no ratings by then.</${Notice}>` : html`<div class="pair"><${Ellipse} region=${told.user.ellipsoid} query=${query} user=${user} /><${Best} top=${told.user.top} title="Best items then" /></div>`)}`}
     <section class="card" aria-label="Events up to there">
       <h2>Events up to there</h2>
       <${Events} events=${events.answer?.events ?? []} />

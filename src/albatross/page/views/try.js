@@ -1,4 +1,4 @@
-// Ask for items as a shop would, rate them by a click, and see what that changes.
+// Request items as a shop would, rate them by a click, and see what changes.
 
 import { fresh, may, post } from "../api.js";
 import { Bar, Choose, Failure, Legend, Name, Needs, Notice, number, rangeOf, share, signed, steps, whole } from "../parts.js";
@@ -21,7 +21,7 @@ export const findItems = async (text) => {
 
 export function Try({ query }) {
   return html`<h1 tabindex="-1">Try it</h1>
-    <p class="lead">Ask for items, rate what you get, and ask again: the next answer already knows.</p>
+    <p class="lead">Ask for items, rate them, and ask again: the next answer has learned from your ratings.</p>
     <${Needs} scopes=${["recommend", "feedback"]}><${Shop} query=${query} /></${Needs}>`;
 }
 
@@ -54,7 +54,7 @@ function Shop({ query }) {
   return html`
     <form class="card ask" onSubmit=${ask}>
       <div class="fields">
-        <${Choose} id="try-who" testid="try-user" label="User" value=${user} onChange=${setUser} find=${may("read") ? findUsers : async () => []} hint="One there is, or a new one." />
+        <${Choose} id="try-who" testid="try-user" label="User" value=${user} onChange=${setUser} find=${may("read") ? findUsers : async () => []} hint="A known user, or a new one." />
         <label class="field narrow"><span>Items</span><input type="number" min="1" max="100" required value=${n} onInput=${(event) => setN(Number(event.target.value))} /></label>
         <label class="field"><span>Leave out</span>
           <select value=${seen} onChange=${(event) => setSeen(event.target.value)}>
@@ -64,7 +64,7 @@ function Shop({ query }) {
       </div>
       <details open=${named !== ""}>
         <summary>Choose among certain items, or name new ones</summary>
-        <label class="field"><span>Candidates, one a line; empty: the whole catalogue</span>
+        <label class="field"><span>Candidates, one per line; empty: the whole catalogue</span>
           <textarea rows="3" dir="auto" data-testid="try-candidates" value=${named} onInput=${(event) => setNamed(event.target.value)}></textarea>
         </label>
       </details>
@@ -78,7 +78,7 @@ function Shop({ query }) {
     ${decision && html`<${Shown} key=${decision.decision_id} decision=${decision} />`}`;
 }
 
-/** One decision. After a rating, what is believed now stands beside what was. */
+/** One decision. After a rating, the new prediction is shown beside the old one. */
 function Shown({ decision }) {
   const [now, setNow] = useState(null); // mean and score by item, after the last rating
   const [learned, setLearned] = useState(decision.model_seq);
@@ -94,14 +94,14 @@ function Shown({ decision }) {
   return html`<section aria-label="What was shown">
     <p class="decided">
       Decision ${may("read") ? html`<a href=${`#/why?${new URLSearchParams({ id: decision.decision_id })}`} data-testid="try-decision">${decision.decision_id}</a>` : decision.decision_id}
-      ${" "}for <${Name} of=${decision.user} />, who has rated ${whole(decision.user_ratings)}.
+      ${" "}for <${Name} of=${decision.user} />, who has ${whole(decision.user_ratings)} ratings.
       ${" "}Model at event <strong data-testid="try-model-seq">${learned}</strong>.
     </p>
     <${Legend} before=${now !== null} />
     <ol class="shown">
       ${decision.items.map((shown, at) => html`<${Item} key=${shown.item} decision=${decision} shown=${shown} reason=${reasons?.items[at]} now=${now?.get(shown.item) ?? null} range=${range} onRated=${rated} />`)}
     </ol>
-    ${close.length > 0 && html`<h2>Close, but not shown</h2>
+    ${close.length > 0 && html`<h2>Next best, not shown</h2>
       <ol class="ranked">${close.map((one) => html`<li key=${one.item}><${Name} of=${one.item} /><${Bar} ...${one} range=${range} /><span class="number">${number(one.score)}</span></li>`)}</ol>`}
   </section>`;
 }
@@ -109,7 +109,7 @@ function Shown({ decision }) {
 function Item({ decision, shown, reason, now, range, onRated }) {
   const [given, setGiven] = useState(null);
   const [error, setError] = useState(null);
-  const [event] = useState(fresh); // the same one again, however often it is sent
+  const [event] = useState(fresh); // the same id for every retry
   async function rate(rating) {
     setError(null);
     try {
@@ -124,7 +124,7 @@ function Item({ decision, shown, reason, now, range, onRated }) {
   return html`<li class="card" data-testid="try-item">
     <div class="row">
       <h2><${Name} of=${shown.item} /></h2>
-      ${reason?.explored && html`<span class="chip">explored by chance</span>`}
+      ${reason?.explored && html`<span class="chip">chosen at random</span>`}
     </div>
     <${Bar} mean=${current.mean} score=${current.score} range=${range} before=${now ? shown.score : null} rating=${given} />
     <p class="sum" data-testid="try-sum">

@@ -1,4 +1,4 @@
-// What is believed of one user: where they may be, what they rated, what they would like best now.
+// The belief about one user: the region of the vector, the ratings, the best items now.
 
 import { post } from "../api.js";
 import { Bar, Choose, Failure, Figure, Legend, Name, Needs, Notice, Table, clock, number, rangeOf, useAnswer, whole } from "../parts.js";
@@ -7,7 +7,7 @@ import { findUsers } from "./try.js";
 
 export function User({ query }) {
   return html`<h1 tabindex="-1">User</h1>
-    <p class="lead">What one user rated, what is believed of them, and what they would like best now.</p>
+    <p class="lead">A user's ratings, the model's belief about the user, and the best items now.</p>
     <${Needs} scopes=${["read"]}><${Search} query=${query} /></${Needs}>`;
 }
 
@@ -28,7 +28,7 @@ function Beliefs({ user, query }) {
   const { answer, error } = useAnswer((abort) => post("/v1/users/get", { user, n: 10, history: 50 }, abort), [user]);
   if (answer === null) return html`<${Failure} error=${error} />`;
   return html`
-    <p class="decided"><${Name} of=${user} /> has rated ${whole(answer.ratings)}${answer.pending.length > 0 && html`; waiting for a rating of ${answer.pending.map((item, at) => html`${at > 0 && ", "}<${Name} of=${item} />`)}`}.
+    <p class="decided"><${Name} of=${user} /> has ${whole(answer.ratings)} ratings${answer.pending.length > 0 && html`; pending: ${answer.pending.map((item, at) => html`${at > 0 && ", "}<${Name} of=${item} />`)}`}.
       ${" "}<a href=${`#/try?${new URLSearchParams({ user })}`}>Ask for them</a> · <a href=${`#/whatif?${new URLSearchParams({ user })}`}>What if?</a></p>
     <div class="pair">
       <${Ellipse} region=${answer.ellipsoid} query=${query} user=${user} />
@@ -63,7 +63,7 @@ export function Best({ top, title = "Best items now", id = "user-best", about = 
   </${Figure}>`;
 }
 
-/** |q − center|_V ≤ radius seen along two coordinates: the matrix radius² V⁻¹, cut down to these two, is the shadow of the ellipsoid. */
+/** The projection of |q − center|_V ≤ radius on two coordinates: the matrix radius² V⁻¹, restricted to these two. */
 export function shadow(region, across, up) {
   const entry = (a, b) => region.radius ** 2 * region.axes.reduce((sum, axis, at) => sum + (axis[a] * axis[b]) / region.eigenvalues[at], 0);
   const [xx, xy, yy] = [entry(across, across), entry(across, up), entry(up, up)];
@@ -79,7 +79,7 @@ export function shadow(region, across, up) {
 
 export function Ellipse({ region, query, user }) {
   if (region === null) {
-    return html`<section class="card" data-testid="user-ellipse" aria-label="Belief"><h2>Belief</h2><${Notice}>This policy keeps no region of where a user may be.</${Notice}></section>`;
+    return html`<section class="card" data-testid="user-ellipse" aria-label="Belief"><h2>Belief</h2><${Notice}>This policy has no confidence region for users.</${Notice}></section>`;
   }
   const rank = region.center.length;
   const within = (name, other) => Math.min(Math.max(Number(query.get(name) ?? other) || 0, 0), rank - 1);
@@ -95,9 +95,9 @@ export function Ellipse({ region, query, user }) {
   };
   const axis = (name, value, label) => html`<label class="field narrow"><span>${label}</span><select value=${value} onChange=${choose(name)}>${region.center.map((_, at) => html`<option value=${at} selected=${at === value}>${at + 1}</option>`)}</select></label>`;
   const line = { "stroke-width": far / 150, "vector-effect": "non-scaling-stroke" };
-  const said = `On coordinates ${across + 1} and ${up + 1} the user is believed to be at ${number(seen.center[0])}, ${number(seen.center[1])}, give or take ${number(seen.reach[0])} and ${number(seen.reach[1])}.`;
-  return html`<${Figure} id="user-ellipse" title="Belief" about="Where the user's vector may be, seen along two coordinates."
-    columns=${[{ name: "coordinate", title: "coordinate", show: whole }, { name: "mean", title: "mean" }, { name: "give_or_take", title: "give or take" }]}
+  const said = `On coordinates ${across + 1} and ${up + 1} the user is estimated at ${number(seen.center[0])}, ${number(seen.center[1])}, ± ${number(seen.reach[0])} and ± ${number(seen.reach[1])}.`;
+  return html`<${Figure} id="user-ellipse" title="Belief" about="The confidence region of the user's vector, on two coordinates."
+    columns=${[{ name: "coordinate", title: "coordinate", show: whole }, { name: "mean", title: "mean" }, { name: "give_or_take", title: "±" }]}
     rows=${region.center.map((mean, at) => [at + 1, mean, shadow(region, at, at).reach[0]])}>
     <div class="row">${axis("x", across, "Across")}${axis("y", up, "Up")}</div>
     <svg class="ellipse" viewBox=${`${-far} ${-far} ${2 * far} ${2 * far}`} role="img" aria-label=${said}>

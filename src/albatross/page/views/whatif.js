@@ -8,7 +8,7 @@ import { Best } from "./user.js";
 
 export function WhatIf({ query }) {
   return html`<h1 tabindex="-1">What if</h1>
-    <p class="lead">What a user would be shown after one more rating. Nothing is learned, and the log stays as it is.</p>
+    <p class="lead">What a user would be shown after one more rating. Nothing is learned or written.</p>
     <${Needs} scopes=${["read"]}><${Ask} query=${query} /></${Needs}>`;
 }
 
@@ -38,7 +38,7 @@ function Supposed({ user, item, rating }) {
   if (answer === null) return html`<${Failure} error=${error} />`;
   return html`
     <div class="pair">
-      <${Best} id="whatif-before" title="Before" about=${`The ten best for ${user} as it is.`} top=${answer.before} />
+      <${Best} id="whatif-before" title="Before" about=${`The ten best for ${user} now.`} top=${answer.before} />
       <${Best} id="whatif-after" title="After" about=${`If ${user} rated ${item} with ${number(rating, Number.isInteger(rating) ? 0 : 2)}.`} top=${answer.after} others=${answer.before} />
     </div>
     <${Notice}>Nothing was learned: the model is still at event ${answer.model_seq}${answer.state_id && html`, state <code data-testid="whatif-state">${answer.state_id}</code>`}.</${Notice}>`;

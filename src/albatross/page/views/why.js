@@ -1,4 +1,4 @@
-// One decision: what was shown, what else was close, what it had expected and what came.
+// One decision: the items shown, the next best ones, the predictions and the ratings.
 
 import { post } from "../api.js";
 import { Bar, Failure, Figure, Legend, Name, Needs, clock, number, rangeOf, share, signed, useAnswer, whole } from "../parts.js";
@@ -6,7 +6,7 @@ import { html, useState } from "../vendor/vendor.js";
 
 export function Why({ query }) {
   return html`<h1 tabindex="-1">Why</h1>
-    <p class="lead">Any decision by its id: what was shown, what else was close, what was expected and what came.</p>
+    <p class="lead">Any decision by its id: the items shown, the next best ones, the predictions and the ratings.</p>
     <${Needs} scopes=${["read"]}><${Search} query=${query} /></${Needs}>`;
 }
 
@@ -45,38 +45,38 @@ function Explained({ id }) {
   ];
   return html`
     <p class="decided">
-      ${clock(answer.at)} · for <a href=${`#/user?${new URLSearchParams({ user: answer.user })}`}><${Name} of=${answer.user} /></a>, who had rated ${whole(answer.user_ratings)} ·
-      ${" "}${answer.policy}, which knew every event up to <strong>${whole(answer.model_seq)}</strong> ·
+      ${clock(answer.at)} · for <a href=${`#/user?${new URLSearchParams({ user: answer.user })}`}><${Name} of=${answer.user} /></a>, who had ${whole(answer.user_ratings)} ratings ·
+      ${" "}${answer.policy}, which had learned every event up to <strong>${whole(answer.model_seq)}</strong> ·
       ${" "}${answer.candidates === null ? "the whole catalogue" : `${whole(answer.candidates)} candidates`}
     </p>
-    <${Figure} id="why-items" title="Mean + bonus = score" about="The item with the best score is shown, but for a share left to chance." columns=${columns} rows=${rows}>
+    <${Figure} id="why-items" title="Mean + bonus = score" about="The item with the best score is shown, except for a share chosen at random." columns=${columns} rows=${rows}>
       <${Legend} rating=${answer.items.some((one) => one.rating !== null)} />
       <ol class="shown">
         ${answer.items.map((one) => html`<li key=${one.item} data-testid="why-item">
-          <div class="row"><h3><${Name} of=${one.item} /></h3>${one.explored && html`<span class="chip">explored by chance</span>`}</div>
+          <div class="row"><h3><${Name} of=${one.item} /></h3>${one.explored && html`<span class="chip">chosen at random</span>`}</div>
           <${Bar} ...${one} range=${range} />
           <p class="sum">mean <strong>${number(one.mean)}</strong> + bonus <strong>${number(one.bonus)}</strong> = score <strong>${number(one.score)}</strong></p>
           <p class="about">
             propensity ${one.propensity === null ? "unknown" : share(one.propensity)} · rated ${whole(one.item_ratings)} times by now${widths.has(one.item) && widths.get(one.item).width !== null && ` · width ${number(widths.get(one.item).width)}`}
           </p>
-          <p class="came-of" data-testid="why-came">${one.rating === null ? "No rating has come yet." : html`Expected ${number(one.mean)}, came <strong>${number(one.rating)}</strong> (${signed(one.rating - one.mean)}), event ${whole(one.rated_seq)}.`}</p>
+          <p class="came-of" data-testid="why-came">${one.rating === null ? "No rating yet." : html`Predicted ${number(one.mean)}, rated <strong>${number(one.rating)}</strong> (${signed(one.rating - one.mean)}), event ${whole(one.rated_seq)}.`}</p>
         </li>`)}
       </ol>
       ${answer.close.length > 0 && html`
-        <h3>What else was close</h3>
-        <p class="about">${answer.close_seq === answer.model_seq ? "By the model of the decision." : `The decision was not asked to explain itself: by the model at event ${whole(answer.close_seq)}.`}</p>
+        <h3>Next best items</h3>
+        <p class="about">${answer.close_seq === answer.model_seq ? "By the model of the decision." : `By the model at event ${whole(answer.close_seq)}, because the request had no explain.`}</p>
         <ol class="ranked" data-testid="why-close">${answer.close.map((one) => html`<li key=${one.item}><${Name} of=${one.item} /><${Bar} ...${one} range=${range} /><span class="number">${number(one.score)}</span></li>`)}</ol>`}
     </${Figure}>
     ${answer.items.map((one) => one.because && html`<${Reasons} key=${one.item} item=${one.item} because=${one.because} />`)}
     ${answer.items.every((one) => one.because === null) && html`<section class="card" data-testid="why-because" aria-label="Because"><h2>Because</h2>
-      <p class="about">Nothing can be told: the user has rated nothing, or this policy's mean is not a sum over the user's ratings.</p></section>`}`;
+      <p class="about">No reasons: the user has no ratings, or this policy's mean is not a sum over the user's ratings.</p></section>`}`;
 }
 
-/** The user's own ratings that speak for and against the item: with what is expected without them, they sum to the mean. */
+/** Contributions of the user's own ratings for and against the item. Together with the prediction without them, they sum to the mean. */
 function Reasons({ item, because }) {
   const parts = [...because.ratings.map((one) => [one.item, one.rating, one.part]), ...(because.others === 0 ? [] : [["all others", null, because.others]])];
   const most = Math.max(1e-12, ...parts.map(([, , part]) => Math.abs(part)));
-  return html`<${Figure} id="why-because" title=${`Because: ${item}`} about=${`Expected now: ${number(because.mean)}. Without this user's ratings it would be ${number(because.base)}; each of them adds its part.`}
+  return html`<${Figure} id="why-because" title=${`Because: ${item}`} about=${`Predicted now: ${number(because.mean)}. Without this user's ratings it would be ${number(because.base)}; each of them adds its part.`}
     columns=${[{ name: "item", title: "rated", text: true, show: (value) => html`<${Name} of=${value} />` }, { name: "rating", title: "rating" }, { name: "part", title: "adds", show: (value) => number(value, 4) }]}
     rows=${[["(without their ratings)", null, because.base], ...parts]}>
     <ol class="parts">${parts.map(([name, rating, part]) => html`<li key=${name}>

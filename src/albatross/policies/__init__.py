@@ -18,7 +18,7 @@ from albatross.core.plain import Player, recipe
 from albatross.core.policy import Policy
 
 DEFAULT = "mean-field"
-"""What is used where nobody names a policy."""
+"""The policy if none is given."""
 
 
 def names() -> list[str]:
@@ -27,7 +27,7 @@ def names() -> list[str]:
 
 
 def find(name: str, beside: Path | None = None) -> type[Policy]:
-    """The policy class of that name, or the one that a file or another package has. A relative path begins at `beside`, or here.
+    """The policy class of that name, or the one that a file or another package has. A relative path is relative to `beside`, or to the current folder.
 
     >>> find("alb").__name__
     'ALB'
@@ -48,7 +48,7 @@ def find(name: str, beside: Path | None = None) -> type[Policy]:
 
 
 def create(name: str, parameters: dict[str, Any] | None = None, beside: Path | None = None) -> Policy:
-    """A policy from its name and parameters, as a study file has them."""
+    """A policy from its name and parameters, as in a study file."""
     policy = find(name, beside)
     known = policy.__dataclass_fields__
     for parameter in parameters or {}:
@@ -140,9 +140,9 @@ def _chosen(module: ModuleType, name: str, given: str) -> type[Policy]:
 
 
 def _checked(found: Any, name: str, given: str) -> type[Policy]:
-    """Refuse what is not a policy that can be used."""
+    """Refuse anything but a usable policy."""
     try:
-        policy = recipe(found)  # of one in plain Python, the class of its parameters
+        policy = recipe(found)  # for a policy in plain Python, the class of its parameters
     except InvalidInput as error:
         raise InvalidInput(f"{name} of {given} is no policy: {error}, or a class derived from albatross.core.policy.Policy") from error
     if inspect.isabstract(policy):
@@ -151,5 +151,5 @@ def _checked(found: Any, name: str, given: str) -> type[Policy]:
     parameters = vars(policy).get("__dataclass_params__")
     if parameters is None or not parameters.frozen:
         raise InvalidInput(f"policy {name} of {given} is no frozen dataclass; accepted: @dataclass(frozen=True) above the class")
-    digest_of(policy)  # from now on it can be found by its sources
+    digest_of(policy)  # so that it can be found by its digest
     return policy

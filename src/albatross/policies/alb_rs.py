@@ -91,7 +91,7 @@ class ALBRS(Policy):
     rank: int = parameter(5, "length of the user and item vectors (k)", at_least=1)
     ridge: float = parameter(1.0, "regularization of users and items (λ)", above=0)
     noise: float = parameter(0.4, "multiplier of the confidence width (σ)", at_least=0)
-    patience: float = parameter(0.1, "growth of det V before a user is placed anew (C)", at_least=0)
+    patience: float = parameter(0.1, "growth of det V before a user's vector is recomputed (C)", at_least=0)
     confidence: float = parameter(0.01, "probability that the ellipsoid misses the user (δ)", above=0, below=1)
     norm_bound: float = parameter(1.0, "bound on the norm of a user vector (s)", at_least=0)
     user_ridge: float | None = parameter(None, "regularization of users alone (λ₁)", above=0)
@@ -245,7 +245,7 @@ def replace_rating(
 def join_users(
     state: State, settings: Settings, scratch: Ellipsoid, user: int, other: int, room: Rows, random: np.random.Generator
 ) -> None:
-    """Where both have rated, the user is placed anew at the next visit."""
+    """If both have ratings, the ellipsoid of the user is recomputed at the next visit."""
     if state.pairs.first[other] == NOTHING:
         return
     stranger, growth = state.pairs.first[user] == NOTHING, state.user_growth

@@ -17,9 +17,9 @@ from albatross.kernels.operations import Items, Slate, implements, select, updat
 from albatross.kernels.pairs import NOTHING, Pairs, no_pairs, remember
 
 SWEEPS = 3
-"""Sweeps over users and items of a refit; it starts from the last one, which is near."""
+"""Sweeps over users and items of a refit. It starts from the last fit, which is close."""
 GROWTH = 20
-"""A refit waits until there is one more rating per so many: the cost of all refits is then a fixed number of passes per rating."""
+"""A refit waits for one new rating per so many old ones: then all refits together cost a fixed number of passes per rating."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def draw_new_items(state: State, random: np.random.Generator) -> None:
 
 @kernel
 def refit_users(state: State, settings: Settings, scratch: Scratch) -> None:
-    """Set every (A_u, b_u) to the regression of the user's ratings on (B_j, 1), and sum up what the items need of it."""
+    """Set every (A_u, b_u) to the regression of the user's ratings on (B_j, 1), and add up the sums for the items."""
     pairs, gram, vector, coordinates = state.pairs, scratch.gram, scratch.vector, state.item_coordinates
     last = vector.size - 1
     scratch.item_grams.fill(0.0)

@@ -1,4 +1,4 @@
-"""Active collaborative filtering with an aspect model: first ask the most informative items, then show the best."""
+"""Active collaborative filtering with an aspect model: first show the most informative items, then the best."""
 
 import math
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ from albatross.kernels.pairs import NOTHING, Pairs, no_pairs, remember
 from albatross.kernels.search.scoring import best_position
 
 STRENGTH = 1.0
-"""Ratings that a prior counts for: of a user's types, and of an item's ratings per type."""
+"""Weight of a prior in ratings: of a user's types, and of an item's ratings per type."""
 FOLD_IN = 5
-"""Rounds of expectation and maximization over a user's own ratings after each of them; they start from where the last ones ended."""
+"""Rounds of expectation and maximization over a user's own ratings after each of them, starting from the last result."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class AspectModel(Policy):
     needs: ClassVar[tuple[Need, ...]] = (Need.RATINGS,)
 
     n_types: int = parameter(5, "types of users (Z)", at_least=1)
-    queries: int = parameter(10, "visits of a user at which it asks instead of pleasing (q)", at_least=0)
+    queries: int = parameter(10, "first visits of a user, which show informative items (q)", at_least=0)
     levels: int = parameter(5, "values that a rating is rounded to", at_least=2)
     iterations: int = parameter(50, "rounds of expectation maximization over other users' ratings", at_least=1)
 
@@ -102,7 +102,7 @@ class Fit(NamedTuple):
 
 
 def rounded(ratings: Vector, levels: int) -> tuple[Vector, Vector, NDArray[np.int64]]:
-    """Where levels end, what they are worth, and the level of each rating. Levels that nothing is rounded to come last."""
+    """Upper ends of the levels, their values, and the level of each rating. Empty levels come last."""
     found = np.unique(ratings)
     if found.size > levels:
         bounds = np.unique(np.quantile(ratings, np.arange(1, levels) / levels))
@@ -202,7 +202,7 @@ def learn_rating(
 
 @kernel
 def fold_in(state: State, counts: Vector, user: int) -> None:
-    """One round of expectation and maximization over the user's own ratings: of a pair, the mean, as often as it was rated."""
+    """One round of expectation and maximization over the user's own ratings: each pair counts with its mean, as often as it was rated."""
     pairs, mixture = state.pairs, state.mixtures[user]
     n_types, n_ratings = mixture.size, STRENGTH
     for z in range(n_types):

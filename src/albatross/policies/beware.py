@@ -51,7 +51,7 @@ class BeWARE(Policy):
     True
     """
 
-    uncertain: str = parameter("user", "whose ellipsoid widens the score", choices=tuple(SIDES))
+    uncertain: str = parameter("user", "whose ellipsoid gives the bonus", choices=tuple(SIDES))
     rank: int = parameter(5, "length of the user and item vectors (k)", at_least=1)
     ridge: float = parameter(0.02, "regularization per rating (λ)", above=0)
     exploration: float = parameter(1.0, "multiplier of the width (α)", at_least=0)
@@ -123,7 +123,7 @@ def choose_item(
 
 @kernel
 def refit_item(state: State, settings: Settings, scratch: Scratch, item: int) -> None:
-    """Refit an item, and keep its ellipsoid if that is asked for."""
+    """Refit an item, and store its ellipsoid if it is needed."""
     refit(state.items, item, state.users.factors, settings.ridge, scratch.work)
     if settings.side == OF_ITEM:
         invert_lower(scratch.work.factor, scratch.whitener)

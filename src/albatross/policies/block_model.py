@@ -22,7 +22,7 @@ from albatross.kernels.sampling import pick
 THOMPSON, GREEDY = range(2)
 EXPLORERS = {"thompson": THOMPSON, "greedy": GREEDY}
 FIRST_ODDS = 2.0
-"""By how much one type, drawn at random, is more likely than each other one before any rating: types that are all alike would stay so."""
+"""Prior odds of one random type against each other type: with equal priors, all types would stay equal."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class BlockModel(Policy):
     n_item_types: int = parameter(5, "number of types of items (K_h)", at_least=1)
     threshold: float | None = parameter(None, "least rating that is a like; none: what is above the mean of all ratings so far")
     explorer: str = parameter("greedy", "how it explores", choices=tuple(EXPLORERS))
-    exploration: float = parameter(0.05, "how often the greedy one shows any item (ε)", at_least=0, at_most=1)
+    exploration: float = parameter(0.05, "probability of a random item with the greedy explorer (ε)", at_least=0, at_most=1)
 
     def settings(self) -> "Settings":
         threshold = math.nan if self.threshold is None else self.threshold

@@ -61,11 +61,11 @@ class CLUB(Policy):
     features: str = parameter(OFFLINE, "offline (from other users' ratings), current (learned online), or a .npy file with a row per item")
     rank: int = parameter(5, "length of the item vectors, unless a file has them (k)", at_least=1)
     exploration: float = parameter(2.0, "multiplier of the confidence width (α)", at_least=0)
-    separation: float = parameter(1.0, "multiplier of the distance at which users are told apart (α₂)", above=0)
+    separation: float = parameter(1.0, "multiplier of the distance at which users are separated (α₂)", above=0)
 
     @property
     def needs(self) -> tuple[Need, ...]:  # type: ignore[override]
-        """Features come from other users, from a file, or from nowhere."""
+        """Features come from other users or from a file, or are learned online."""
         return {OFFLINE: (Need.RATINGS,), CURRENT: ()}.get(self.features, (Need.FEATURES,))
 
     def settings(self) -> "Settings":

@@ -20,9 +20,9 @@ from albatross.kernels.pairs import NOTHING, Pairs, no_pairs, remember
 
 VARIANTS = ("norepeat", "repeat")
 ALONE, TOGETHER, GREEDY = range(3)
-"""What a step is for: any item, the next item that all users are to rate, or the item that neighbours like best."""
+"""Kinds of steps: a random item, the next item that all users rate, or the item that neighbours like best."""
 SHOWN_BEFORE = 2.0
-"""What the score of an item that is not to be shown again is lowered by: shares lie between 0 and 1."""
+"""Penalty on the score of an item that must not be shown again: shares lie between 0 and 1."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class State(NamedTuple):
     users: NDArray[np.int64]
     """How many users were met."""
     coin: Vector
-    """What decides what the next step is for; 1 before the first."""
+    """The random number that decides the kind of the next step; 1 before the first."""
     average: Vector
     """The mean and the number of all ratings."""
 

@@ -19,9 +19,9 @@ from albatross.kernels.pairs import NOTHING, Pairs, no_pairs, remember
 FIRST_SWEEPS = 50
 """Sweeps over users and items of a fit that starts from random vectors: enough to settle."""
 SWEEPS = 3
-"""Sweeps of a fit that starts from the last one: a few more ratings do not move it far."""
+"""Sweeps of a fit that starts from the last one: a few more ratings change it little."""
 VANISHED = 1e-6
-"""Item vectors smaller than this in every coordinate are no start: alternating least squares never leaves zero."""
+"""Item vectors smaller than this in every coordinate cannot be a start: alternating least squares never leaves zero."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ def has_vanished(factors: Matrix) -> bool:
 
 @kernel
 def draw_items(state: State, random: np.random.Generator) -> None:
-    """Give each rated item a normal vector, in the order of the ratings: how many other items there is room for makes no difference."""
+    """Give each rated item a normal vector, in the order of the ratings, so that the room for other items does not matter."""
     state.item_factors.fill(0.0)
     for entry in range(state.pairs.used[0]):
         item = state.pairs.items[entry]
@@ -162,7 +162,7 @@ def draw_items(state: State, random: np.random.Generator) -> None:
 
 @kernel
 def refit_users(state: State, settings: Settings, scratch: Scratch) -> None:
-    """Set every A_u to the ridge regression of the user's ratings on the item vectors, and sum up what the items need of it."""
+    """Set every A_u to the ridge regression of the user's ratings on the item vectors, and add up the sums for the items."""
     pairs, gram, vector = state.pairs, scratch.gram, scratch.vector
     rank = vector.size
     scratch.item_grams.fill(0.0)

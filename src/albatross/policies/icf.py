@@ -24,7 +24,7 @@ UCB, THOMPSON, GLM_UCB, EPSILON_GREEDY = range(4)
 STRATEGIES = {"ucb": UCB, "ts": THOMPSON, "glm-ucb": GLM_UCB, "epsilon-greedy": EPSILON_GREEDY}
 
 SWEEPS = 20
-"""Of alternating least squares over what others said, as in public code."""
+"""Of alternating least squares over the ratings of others, as in public code."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class ICF(Policy):
 
     @property
     def needs(self) -> tuple[Need, ...]:  # type: ignore[override]
-        """Item vectors that are learned online need nobody else's ratings."""
+        """Item vectors that are learned online do not need other users' ratings."""
         return (Need.RATINGS,) if self.items == "frozen" else ()
 
     def settings(self) -> "Settings":
@@ -123,7 +123,7 @@ class Settings(NamedTuple):
 
 class State(NamedTuple):
     item_coordinates: Matrix
-    """q̄, one column per item: scoring goes over items. Zero for an item that nobody was told of."""
+    """q̄, one column per item: scoring goes over items. Zero for an item without ratings by others."""
     item_whiteners: Matrix
     """Per item the inverse Cholesky factor of Σ p pᵀ + (σ²/σ_q²) I, packed: Ψ = σ² whitenerᵀ whitener."""
     item_grams: Matrix

@@ -42,7 +42,7 @@ class ItemMean(Policy):
 
     division: ClassVar[Division | None] = Division(sums=("tally.plays", "tally.totals"), population=("tally.ratings", "tally.overall"))
 
-    shrunk: bool = parameter(False, "draw each item's mean towards the mean of all ratings, as one more rating would")
+    shrunk: bool = parameter(False, "shrink each item's mean towards the mean of all ratings, as by one more rating")
 
     def settings(self) -> "Settings":
         return Settings(self.shrunk)
@@ -99,4 +99,4 @@ def replace_rating(
 
 @implements(join, State)
 def join_users(state: State, settings: Settings, scratch: Nothing, user: int, other: int, room: Rows, random: np.random.Generator) -> None:
-    """Who rated is not remembered."""
+    """Users are not stored, so there is nothing to do."""

@@ -1,4 +1,4 @@
-"""UCB1 over items, without telling users apart."""
+"""UCB1 over items, the same for all users."""
 
 import math
 from dataclasses import dataclass
@@ -106,4 +106,4 @@ def replace_rating(
 
 @implements(join, State)
 def join_users(state: State, settings: Settings, scratch: Nothing, user: int, other: int, room: Rows, random: np.random.Generator) -> None:
-    """Who rated is not remembered."""
+    """Users are not stored, so there is nothing to do."""

@@ -97,7 +97,7 @@ class Scratch(NamedTuple):
     common: Counts
     """c_uv"""
     draws: Vector
-    """s_v; zero for those who are not neighbours, `NOT_DRAWN` for those whose similarity no score has needed so far."""
+    """s_v; zero for users who are not neighbours, `NOT_DRAWN` for those whose similarity was not needed yet."""
     expected: Vector
     """The means of the draws."""
     keys: Vector

@@ -58,14 +58,14 @@ class LatentUCB(Policy):
     1.0197
     """
 
-    variant: str = parameter("agnostic", "who is pooled: compatible users, nobody, or classes that are known", choices=tuple(VARIANTS))
+    variant: str = parameter("agnostic", "which users are pooled: compatible ones, none, or known classes", choices=tuple(VARIANTS))
     scale: float = parameter(0.5, "multiplier of the confidence width, in units of the range of ratings (R)", at_least=0)
     imbalance: float = parameter(1.0, "how many times as often as others a user may come (γ)", at_least=1)
     n_classes: int = parameter(5, "number of classes, if they are known (K)", at_least=1)
 
     @property
     def needs(self) -> tuple[Need, ...]:  # type: ignore[override]
-        """Only the variant `known` is told the classes."""
+        """Only the variant `known` needs the classes."""
         return (Need.TRUTH,) if self.variant == "known" else ()
 
     def settings(self) -> "Settings":

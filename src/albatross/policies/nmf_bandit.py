@@ -35,10 +35,10 @@ from albatross.kernels.pairs import NOTHING, Pairs, no_pairs, remember
 from albatross.kernels.search.scoring import best_position
 
 REFIT_INTERVAL = 50
-"""New ratings after which the factors are fitted again, whatever comes next."""
+"""The factors are refitted after so many new ratings."""
 
 FIRST_ROUNDS, NEXT_ROUNDS, SWEEPS = 50, 3, 4
-"""Alternations between users and items in the first fit and, from where the last one ended, in the next; sweeps within each."""
+"""Alternations between users and items in the first fit and in later fits, which start from the last one; sweeps within each."""
 
 RIDGE = 0.1
 """Regularization of every least-squares problem, so that one rating does not decide a whole vector."""
@@ -93,7 +93,7 @@ class NMFBandit(Policy):
     """
 
     rank: int = parameter(5, "number of types of user (k)", at_least=1)
-    exploration: float = parameter(3.0, "how much is explored (θ)", above=0)
+    exploration: float = parameter(3.0, "amount of exploration (θ)", above=0)
     set_size: int = parameter(10, "items each user explores beside the twice as many that all explore (m')", at_least=1)
     schedule: str = parameter("nobeta", "whether exploration grows with the number of users", choices=("nobeta", "theory"))
     data: str = parameter("all", "the ratings that are fitted", choices=("all", "explore-only"))
@@ -135,7 +135,7 @@ class NMFBandit(Policy):
         return min(n_items, 2 * self.set_size)
 
     def _expect_feasible(self, n_users: int, n_columns: int) -> None:
-        """Refuse early what would fail, or take too long, after many steps."""
+        """Refuse now what would later fail or take too long."""
         size = programme_size(n_users, n_columns)
         if size > LARGEST_PROGRAMME:
             raise InvalidInput(
@@ -146,7 +146,7 @@ class NMFBandit(Policy):
             raise InvalidInput(f"solver 'hottopixx' needs SciPy; accepted: {install_command('lp')}, or another solver: masked, anchors")
 
     def _deal(self, n_users: int, n_items: int, random: np.random.Generator) -> NDArray[np.int32]:
-        """One hand of items per user. A deck serves as many users as it has whole hands, then all cards are shuffled again."""
+        """One set of items per user, dealt from a shuffled deck of all items. When it has no full set left, it is shuffled again."""
         hands = np.full((n_users, self.set_size), NOTHING, np.int32)
         hand_size = min(self.set_size, n_items)
         hands_per_deck = n_items // hand_size
@@ -178,7 +178,7 @@ class State(NamedTuple):
     coin: Vector
     """The next step explores if this is below ε_t."""
     shift: Vector
-    """What was taken off the ratings in the last fit, and what will be in the next."""
+    """The shift of the ratings in the last fit and in the next."""
     pairs: Pairs
     """The ratings that are fitted."""
     counts: NDArray[np.int64]
@@ -298,7 +298,7 @@ def learn_rating(
 
 @kernel
 def fit(state: State, settings: Settings, scratch: Scratch) -> None:
-    """Make A and W agree with the ratings remembered so far."""
+    """Fit A and W to the stored ratings."""
     shift = state.shift[1]
     users, items, space = state.user_factors, state.item_factors, scratch.space
     if settings.solver == MASKED:

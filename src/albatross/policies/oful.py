@@ -32,7 +32,7 @@ from albatross.kernels.operations import Belief, Items, Slate, believe, implemen
 from albatross.kernels.search.scoring import best_position, optimistic_scores, scoring_block
 
 MOST_FEATURES = 128
-"""Features per item, at most: room to work in is made before the features are known."""
+"""Limit of features per item: working arrays are made before the features are known."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def choose_supposing(
     slate: Slate,
     random: np.random.Generator,
 ) -> tuple[int, float]:
-    """With r = Σ (y − ⟨μ, x⟩) x over what was not just as expected, μ moves by V⁻¹ r, V with all of them. The radius stays."""
+    """With r = Σ (y − ⟨μ, x⟩) x over the ratings that are not NaN, μ moves by V⁻¹ r; V includes all of them. The radius stays."""
     radius = place_user(state, settings, scratch, user)
     rank = state.user_moments.shape[1]
     gram, factor = scratch.gram[:rank], scratch.factor[:rank]

@@ -27,7 +27,7 @@ def names() -> list[str]:
 
 
 def find(name: str, beside: Path | None = None) -> type[Policy]:
-    """The policy class of that name, or the one that a file or another package has. A relative path is relative to `beside`, or to the current folder.
+    """The policy class of that name, or of a file or another package. Relative paths start at `beside`, or at the current folder.
 
     >>> find("alb").__name__
     'ALB'

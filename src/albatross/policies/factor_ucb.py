@@ -58,9 +58,7 @@ class FactorUCB(Policy):
     user_exploration: float = parameter(0.1, "multiplier of the confidence width of users (α_u)", at_least=0)
     item_exploration: float = parameter(0.1, "multiplier of the confidence width of items (α_v)", at_least=0)
     contexts: str | None = parameter(None, "file (.npy) with one row of features per item (x); none: no features")
-    graph: str | None = parameter(
-        None, "file (.npy) with the weights of the user graph, columns adding up to one (W); none: no graph"
-    )
+    graph: str | None = parameter(None, "file (.npy) with the weights of the user graph, columns adding up to one (W); none: no graph")
 
     @property
     def needs(self) -> tuple[Need, ...]:  # type: ignore[override]

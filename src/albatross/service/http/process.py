@@ -88,7 +88,7 @@ class Address:
 
 
 class Served(Asked, Protocol):
-    """What is served: an engine, or a front that stands for one elsewhere."""
+    """What is served: an engine, or a stand-in for engines in other processes."""
 
     @property
     def genesis(self) -> Genesis: ...

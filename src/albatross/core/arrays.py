@@ -57,6 +57,6 @@ def read_arrays(content: bytes) -> list[NDArray[Any]]:
             found = np.frombuffer(content, kind, count, begin) if count else np.empty(0, kind)
             arrays.append(found.reshape(shape).copy())
             start = begin + count * kind.itemsize
-    except (ValueError, EOFError, TypeError) as error:
+    except (ValueError, EOFError) as error:
         raise InvalidInput(f"{len(content)} bytes are no payload of an exchange: {error}") from error
     return arrays

@@ -17,7 +17,7 @@ PORTION = 100
 """Lines that are read in one go: so many take less than a millisecond, in which nobody else is heard."""
 SLICE = 500
 """Lines that are committed together. A commit takes as long for one as for a hundred; so many take ten milliseconds of the engine."""
-SLICE_BYTES = 2**16
+SLICE_BYTES = 2**17
 """Bytes of these lines, but for one that is longer."""
 
 Line = Feedback | UpsertItem

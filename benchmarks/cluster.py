@@ -134,12 +134,16 @@ class Asking:
         return "/v1/recommend", json.dumps({"user": f"u{number * 7 % USERS}"}).encode()
 
     def batch(self, _: int) -> tuple[str, bytes]:
-        return "/v1/feedback/batch", b"\n".join(json.dumps(self.rating()).encode() for _ in range(LINES))
+        return "/v1/feedback/batch", self.lines(LINES)
+
+    def lines(self, count: int) -> bytes:
+        return b"\n".join(json.dumps(self.rating()).encode() for _ in range(count))
 
 
 async def measure(port: int, ask: Ask, count: int, in_flight: int, kinds: dict[str, list[int]]) -> Measured:
+    asked = [ask(number) for number in range(count)]  # what a client would have at hand
     before = {kind: seconds_of(pids) for kind, pids in kinds.items()}
-    seconds, waits = await load(port, ask, count, in_flight)
+    seconds, waits = await load(port, asked.__getitem__, count, in_flight)
     return Measured(count / seconds, waits, {kind: (seconds_of(pids) - before[kind]) / count for kind, pids in kinds.items()})
 
 
@@ -157,7 +161,7 @@ async def compare(server: PrivatePostgres, one: int, several: int, single: dict[
     shapes: tuple[tuple[str, str, int, int, int], ...] = (
         ("durable feedbacks", "feedback", REQUESTS, IN_FLIGHT, 1),
         ("recommendations", "recommend", REQUESTS, IN_FLIGHT, 1),
-        ("events in NDJSON batches", "batch", 20, BATCHES, LINES),
+        ("events in NDJSON batches", "batch", 40, BATCHES, LINES),
     )
     for name, method, count, in_flight, unit in shapes:
         found: dict[int, list[Measured]] = {one: [], several: []}

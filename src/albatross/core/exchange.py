@@ -6,7 +6,6 @@ shards, are a *version*, and every shard applies it (`fold`). `take` changes not
 version. So a shard can be replayed alone, bit for bit, from its own ratings and the versions, in order.
 """
 
-import io
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from albatross.core.agent import Agent
+from albatross.core.arrays import read_arrays, write_arrays
 from albatross.core.errors import InvalidInput, check_whole
 from albatross.core.policy import Division, Policy
 from albatross.core.state import copied_into
@@ -65,23 +65,19 @@ class Payload(NamedTuple):
 
     def to_bytes(self) -> bytes:
         """The arrays in NumPy's format, one after the other. The same payload gives the same bytes."""
-        file = io.BytesIO()
-        for array in (self.items, self.digests, self.figures, *self.sums):
-            np.lib.format.write_array(file, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False)
-        return file.getvalue()
+        return write_arrays((self.items, self.digests, self.figures, *self.sums))
 
     @classmethod
     def from_bytes(cls, content: bytes) -> "Payload":
         """The payload that `to_bytes` wrote."""
-        file = io.BytesIO(content)
-        arrays = []
-        try:
-            while file.tell() < len(content):
-                arrays.append(np.lib.format.read_array(file, allow_pickle=False))
-            items, digests, figures, *sums = arrays
-        except (ValueError, EOFError) as error:
-            raise InvalidInput(f"{len(content)} bytes are no payload of an exchange: {error}") from error
-        return cls(items, digests, figures, tuple(sums))
+        return cls.of(read_arrays(content), len(content))
+
+    @classmethod
+    def of(cls, arrays: Sequence[NDArray[Any]], size: int) -> "Payload":
+        """The payload of these arrays, which were read from `size` bytes."""
+        if len(arrays) < 3:
+            raise InvalidInput(f"{size} bytes are no payload of an exchange: {len(arrays)} arrays")
+        return cls(*arrays[:3], tuple(arrays[3:]))
 
 
 class Memory(NamedTuple):

@@ -1,5 +1,7 @@
 """What a front does with requests for a shard: together, in their order, and again where the shard is gone."""
 
+import copyreg
+import pickle
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -7,11 +9,14 @@ from typing import Any
 
 import pytest
 
-from albatross.service.api.answers import Accepted
+from albatross.service.api.answers import Accepted, BatchAccepted, Refusal, Series
 from albatross.service.api.errors import BadValue, NotReady, Overloaded
-from albatross.service.api.requests import Feedback, ForgetUser, Request
+from albatross.service.api.requests import AskSeries, Feedback, FeedbackBatch, ForgetUser, Request
 from albatross.service.cluster import router as router_module
+from albatross.service.cluster.lanes import Lanes
+from albatross.service.cluster.packing import pack_batches, unpacked_answers, unpacked_batch
 from albatross.service.cluster.router import CALLS, Router, Settled
+from albatross.service.engine.sharing import AskSums, Sums
 from albatross.service.engine.tickets import Promise
 
 
@@ -133,3 +138,62 @@ def test_more_than_may_wait_is_refused_and_closing_answers_what_waits(shard: Far
     closing.join()
     assert all(promise.future.result(60).applied for promise in promises)
     assert isinstance(ask(router, "late")[0].future.exception(60), NotReady)
+
+
+class Counting:
+    """A shard with so many ratings, all of them 3, while it is there. Every call is answered before it returns."""
+
+    def __init__(self, ratings: int) -> None:
+        self.ratings = ratings
+        self.away = False
+
+    def __call__(self, requests: list[Request[Any]]) -> "Future[Settled]":
+        future: Future[Settled] = Future()
+        if self.away:
+            future.set_exception(ConnectionError("the shard is gone"))
+        else:
+            assert {type(request) for request in requests} == {AskSums}
+            rows = [[1.0, 3.0, 0.0, 0.0, 0.0, 9.0]] * self.ratings + [[0.0] * 6] * (512 - self.ratings)
+            future.set_result([Sums(1, self.ratings, rows) for _ in requests])
+        return future
+
+
+def test_how_it_goes_is_shown_while_a_shard_is_away() -> None:
+    shards = [Counting(4), Counting(6)]
+    lanes = Lanes(shards, most=10)
+    for router in lanes.routers:
+        router.reached()
+
+    def ratings() -> int:
+        promise: Promise = Promise(AskSeries(), Future())
+        assert lanes.put([promise]) == []
+        series = promise.future.result(60)
+        assert isinstance(series, Series)
+        return sum(series.ratings)
+
+    assert ratings() == 10
+    shards[0].ratings, shards[1].ratings, shards[1].away = 5, 7, True
+    assert ratings() == 5 + 6  # of the second what it said last, found out by asking it
+    assert not lanes.readiness.ready
+    assert ratings() == 5 + 6  # and without asking
+    shards[1].away = False
+    lanes.routers[1].reached()
+    assert ratings() == 5 + 7
+    lanes.close()
+
+
+def test_batches_travel_as_bytes() -> None:
+    before = dict(copyreg.dispatch_table)
+    try:
+        pack_batches()
+        batch = FeedbackBatch([Feedback("a", 3.5, user="ann", item="tea"), Feedback("b", decision_id="1-x", event="click")])
+        answers = BatchAccepted([Accepted(7, True, False, 9), Refusal(422, "bad-value", "rating is 9")])
+        for sent in (batch, answers):
+            content = pickle.dumps(sent)
+            assert pickle.loads(content) == sent
+            assert b"Feedback" not in content.replace(b"FeedbackBatch", b"")  # no objects one by one
+            assert b"Accepted" not in content
+        assert unpacked_batch.__module__ == unpacked_answers.__module__  # what the other process must find
+    finally:
+        copyreg.dispatch_table.clear()
+        copyreg.dispatch_table.update(before)

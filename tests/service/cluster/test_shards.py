@@ -235,11 +235,17 @@ def test_what_is_asked_of_all_shards(databases: Place, tmp_path: Path) -> None:
         assert times == sorted(times, reverse=True)
         assert {event.shard for event in town.ask(ListEvents(n=100)).events} == {0, 1, 2}
         assert [event.seq for event in town.ask(ListEvents(n=2, before=5, shard=1)).events] == [4, 3]
-        for refused in (ListEvents(before=5), ListEvents(shard=3), LookBack(3), Recommend(None), JoinUsers("u1", "u2")):
+        home = shard_of("u3", 3)
+        wrong = (LookBack(3), LookBack(3, shard=3), LookBack(3, "u3", shard=(home + 1) % 3))
+        for refused in (ListEvents(before=5), ListEvents(shard=3), *wrong, Recommend(None), JoinUsers("u1", "u2")):
             with pytest.raises(Refused, match="accepted: "):
                 town.ask(refused)
         with pytest.raises(NotWritten, match="PostgreSQL's own backups"):
             town.ask(TakeBackup())
+        for asked in (LookBack(10**9, "u3"), LookBack(10**9, "u3", shard=home)):
+            past = town.ask(asked)
+            assert (past.seq, past.state_id) == (town.engines[home]._store.head.seq, town.engines[home]._model.state_id)
+            assert past.user is not None
         series = town.ask(AskSeries())
         assert sum(series.ratings) == 50
         mean = sum(count * (reward or 0) for count, reward in zip(series.ratings, series.reward, strict=True)) / 50

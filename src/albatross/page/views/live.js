@@ -185,7 +185,9 @@ function Model({ version, disk }) {
 /** Rows of the log, with links to their users and decisions. */
 export function Events({ events }) {
   const to = (view, name, value) => html`<a href=${`#/${view}?${new URLSearchParams({ [name]: value })}`}><${Name} of=${value} /></a>`;
+  const several = events.some((event) => event.shard !== undefined && event.shard !== null);
   const columns = [
+    ...(several ? [{ title: "shard", show: whole }] : []),
     { title: "event", show: whole },
     { title: "when", text: true, show: clock },
     { title: "what", text: true, show: (value) => value },
@@ -196,7 +198,7 @@ export function Events({ events }) {
     { title: "decision", text: true, show: (value) => value && to("why", "id", value) },
   ];
   const rows = events.map((event) => [
-    event.seq, event.at ?? null, event.kind, event.user ?? null, event.items?.length === 1 ? event.items[0] : event.items ?? event.item ?? null,
+    ...(several ? [event.shard ?? null] : []), event.seq, event.at ?? null, event.kind, event.user ?? null, event.items?.length === 1 ? event.items[0] : event.items ?? event.item ?? null,
     event.rating ?? null, event.mean ?? null, event.decision_id ?? null,
   ]);
   return html`<${Table} caption="Events, newest first" columns=${columns} rows=${rows} hidden=${true} />`;

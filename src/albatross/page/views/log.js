@@ -15,33 +15,44 @@ export function Log({ query }) {
     <${Needs} scopes=${["read", "admin"]}><${Scrub} query=${query} /></${Needs}>`;
 }
 
+/** Each shard has a log and numbers of its own; where there is one, nobody has to know. */
 function Scrub({ query }) {
-  const head = useAnswer((abort) => get("/v1/version", abort), []);
+  const version = useAnswer((abort) => get("/v1/version", abort), []);
+  const shards = version.answer?.shards ?? 1;
+  const shard = shards === 1 ? null : Math.min(Math.max(Math.trunc(Number(query.get("shard"))) || 0, 0), shards - 1);
+  const head = useAnswer((abort) => (version.answer === null || shard === null ? version.answer : post("/v1/events/list", { n: 1, shard }, abort)), [version.answer, shard]);
   const last = head.answer?.seq ?? 1;
   const wanted = Math.min(Math.max(Number(query.get("seq")) || last, 1), last);
   const user = query.get("user") ?? "";
   const [at, setAt] = useState(wanted);
   const [who, setWho] = useState(user);
   useEffect(() => setAt(wanted), [wanted]);
-  const go = (seq, name = user) => (location.hash = `/log?${new URLSearchParams({ seq, ...(name && { user: name }) })}`);
-  if (head.answer === null) return html`<${Failure} error=${head.error} />`;
+  const go = (chosen) => {
+    const told = { seq: wanted, user, shard: shard ?? "", ...chosen };
+    location.hash = `/log?${new URLSearchParams(Object.entries(told).filter(([, value]) => value !== ""))}`;
+  };
+  if (head.answer === null) return html`<${Failure} error=${version.error ?? head.error} />`;
   return html`
-    <form class="card ask" onSubmit=${(event) => { event.preventDefault(); go(at, who); }} noValidate>
+    <form class="card ask" onSubmit=${(event) => { event.preventDefault(); go({ seq: at, user: who }); }} noValidate>
       <label class="field"><span>Event <strong data-testid="log-at">${whole(at)}</strong> of ${whole(last)}</span>
-        <input type="range" min="1" max=${last} value=${at} data-testid="log-scrub" onInput=${(event) => setAt(Number(event.target.value))} onChange=${(event) => go(Number(event.target.value))} />
+        <input type="range" min="1" max=${last} value=${at} data-testid="log-scrub" onInput=${(event) => setAt(Number(event.target.value))} onChange=${(event) => go({ seq: Number(event.target.value) })} />
       </label>
       <div class="row">
+        ${shard !== null && html`<label class="field"><span>Log of shard</span>
+          <select data-testid="log-shard" value=${shard} onChange=${(event) => go({ shard: event.target.value, seq: "", user: "" })}>
+            ${Array.from({ length: shards }, (_, one) => html`<option value=${one} selected=${one === shard}>${one}</option>`)}
+          </select></label>`}
         <${Choose} id="log-who" testid="log-user" label="And user" value=${who} onChange=${setWho} find=${findUsers} />
         <button class="primary">Look back</button>
       </div>
     </form>
-    <${Past} seq=${wanted} user=${user} query=${query} />
+    <${Past} seq=${wanted} user=${user} of=${shard === null ? {} : { shard }} query=${query} />
     <${Verify} />`;
 }
 
-function Past({ seq, user, query }) {
-  const past = useAnswer((abort) => post("/v1/events/past", { seq, n: 5, ...(user ? { user } : {}) }, abort), [seq, user]);
-  const events = useAnswer((abort) => post("/v1/events/list", { before: seq + 1, n: AROUND }, abort), [seq]);
+function Past({ seq, user, of, query }) {
+  const past = useAnswer((abort) => post("/v1/events/past", { seq, n: 5, ...of, ...(user ? { user } : {}) }, abort), [seq, user, of.shard]);
+  const events = useAnswer((abort) => post("/v1/events/list", { before: seq + 1, n: AROUND, ...of }, abort), [seq, of.shard]);
   const told = past.answer;
   return html`
     <${Failure} error=${past.error} />

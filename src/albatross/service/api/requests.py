@@ -225,6 +225,8 @@ class LookBack(Request[PastView], frozen=True):
     seq: Annotated[int, Meta(ge=1, le=2**53 - 1)]
     user: Id | None = None
     n: Annotated[int, Meta(ge=0, le=MOST_SHOWN)] = 10
+    shard: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
+    """Whose log, where there are several shards; none: that of the user."""
 
 
 class Verify(Request[VerifyReport], frozen=True):

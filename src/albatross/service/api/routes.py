@@ -296,7 +296,7 @@ ROUTES: tuple[Route, ...] = (
         "The model at an event, rebuilt from the log while the service goes on. One at a time. Beyond the end means the last event.",
         reads=LookBack,
         answer=PastView,
-        statuses=(400, 409, 422),
+        statuses=(400, 404, 409, 422),
         examples=examples.LOOK_BACK,
         answered=examples.PAST,
     ),

@@ -21,7 +21,7 @@ from albatross.service.storage.postgres.session import CATALOGUE, Session, conne
 SECONDS = 0.1
 """What a rating on one shard teaches is known on the others after about so long."""
 TICK = 0.02
-"""Between two looks whether enough has been learned to exchange at once."""
+"""Between two looks whether enough has been learned to exchange at once. What one shard has said waits no longer for the others."""
 ECHOES = 3
 """How often a shard says something new though nothing happened there: an exchange may make it see its old ratings otherwise."""
 AGAIN_SECONDS = 0.2
@@ -68,6 +68,9 @@ class Exchanging:
         self._address, self._engine, self._seconds = address, engine, seconds
         self._shard, self._shards = engine.genesis.shard, engine.genesis.shards
         self._said: _Said | None = None
+        self._said_at = 0.0
+        self._open = False
+        """Whether something waits to become a version."""
         self._known = Known(-1, -1)
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._live, name="albatross-exchange", daemon=True)
@@ -92,11 +95,22 @@ class Exchanging:
                 self._wait(session)
 
     def _wait(self, session: Session) -> None:
-        """Until there is a new version, or enough was learned here, or for half the time that a version may take."""
-        end = time.monotonic() + self._seconds / 2
+        """Until there is a new version, or something to say, or a look is due at what others have said."""
+        end = time.monotonic() + (TICK if self._open else self._seconds / 2)
         while not self._ended.is_set() and (left := end - time.monotonic()) > 0:
-            if any(True for _ in session.notifies(timeout=min(left, TICK), stop_after=1)) or self._urgent():
+            if any(True for _ in session.notifies(timeout=min(left, TICK), stop_after=1)) or self._urgent() or self._due():
                 return
+
+    def _due(self) -> bool:
+        """Whether there is something to say, and the last time is long enough ago: shards that fold a version together speak together."""
+        return self._news() and time.monotonic() - self._said_at >= self._seconds - TICK
+
+    def _news(self) -> bool:
+        """Whether something happened since the last time, or a version may have made this shard see its old ratings otherwise."""
+        said = self._said
+        if said is None or said.lessons != self._engine.lessons[0]:
+            return True
+        return said.version != self._known.version and said.echoes < ECHOES
 
     def _urgent(self) -> bool:
         """Whether the users of this shard have given their part of the ratings after which shards exchange at the latest."""
@@ -108,14 +122,16 @@ class Exchanging:
     def _round(self, session: Session) -> None:
         urgent = self._urgent()
         self._hear(session)
-        self._say(session)
-        found = session.execute(WAITING, prepare=True).fetchone()
-        count, age = found or (0, 0.0)
-        if count and (urgent or count == self._shards or age >= self._seconds / 2):
+        if self._news() and (urgent or self._due()):
+            self._say(session)
+        count, age = session.execute(WAITING, prepare=True).fetchone() or (0, 0.0)
+        self._open = bool(count)
+        if count and (urgent or count == self._shards or age >= TICK):
             with session.transaction():
                 session.execute("SELECT pg_advisory_xact_lock(%s)", (CLOSING,))
                 session.execute(CLOSE, prepare=True)
                 session.execute(f"NOTIFY {CHANNEL}")
+            self._open = False
             self._hear(session)
 
     def _hear(self, session: Session) -> None:
@@ -134,9 +150,8 @@ class Exchanging:
     def _say(self, session: Session) -> None:
         """Put down what own users have added, if that is anything."""
         lessons, said = self._engine.lessons[0], self._said
-        if said is not None and said.lessons == lessons and (said.version == self._known.version or said.echoes >= ECHOES):
-            return
         added = self._engine.ask(TakeAdded())
+        self._said_at = time.monotonic()
         echo = said is not None and said.lessons == lessons
         if added.moved or said is None or said.ratings != added.ratings:
             session.execute(WAIT, (self._shard, added.told, added.catalogue, added.content), prepare=True, binary=True)

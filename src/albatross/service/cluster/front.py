@@ -13,6 +13,7 @@ from typing import Any
 
 from albatross.service.api.requests import Request
 from albatross.service.cluster.lanes import Lanes
+from albatross.service.cluster.packing import pack_batches
 from albatross.service.cluster.processes import FRONT, Presence
 from albatross.service.cluster.router import Call, Router, Settled
 from albatross.service.engine.learned.options import Options
@@ -40,6 +41,7 @@ class Front:
     def run(self, address: str, shards: Sequence[Any], listen: Address, queue: int, url: str) -> None:
         """Serve until told to stop."""
         configure_log("json", sys.stderr)
+        pack_batches()
         home = PostgresHome(address, shard=0)
         with home.reading() as log:
             genesis = read_genesis(log, str(home))

@@ -2,11 +2,13 @@
 
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 from albatross.service.api.answers import Answer, Readiness
 from albatross.service.api.errors import NotReady, Refused
-from albatross.service.cluster.merging import Part, Plan, Settled, plan_of
-from albatross.service.cluster.router import Call, Router
+from albatross.service.api.requests import Request
+from albatross.service.cluster.merging import Part, Plan, Settled, may_be_old, plan_of
+from albatross.service.cluster.router import Call, Glance, Router
 from albatross.service.engine.tickets import Ticket, tell_all
 
 
@@ -16,6 +18,8 @@ class Lanes:
     def __init__(self, calls: Sequence[Call], most: int) -> None:
         self.routers = [Router(call, most) for call in calls]
         self._most = most
+        self.told: dict[tuple[int, type[Request[Any]]], tuple[Request[Any], Answer]] = {}
+        """What a shard said last, of that which may be old, and what it had been asked."""
 
     @property
     def readiness(self) -> Readiness:
@@ -75,27 +79,49 @@ class _Piece(Ticket):
     place: int
 
 
+class _OldPiece(Glance):
+    """The same where the shard has answered it before: while it is away, that answer holds."""
+
+    __slots__ = ("old", "place")
+
+    old: Answer
+    place: int
+
+
 class _Gathering:
     """Waits for the answers of several shards, and puts them together."""
 
     def __init__(self, lanes: Lanes, ticket: Ticket, plan: Plan) -> None:
         self._lanes, self._ticket, self._plan = lanes, ticket, plan
         self._lock = threading.Lock()
+        self._parts: Sequence[Part] = ()
         self._settled: list[Settled | None] = []
         self._answer: Answer | None = None
 
     def ask(self, parts: Sequence[Part]) -> None:
-        self._settled = [None] * len(parts)
+        self._parts, self._settled = parts, [None] * len(parts)
         for place, (shard, request) in enumerate(parts):
-            piece = _Piece(request, self._told)
+            piece = self._piece(shard, request)
             piece.place = place
             self._told(self._lanes.routers[shard].put([piece]))
+
+    def _piece(self, shard: int, request: Request[Any]) -> _Piece | _OldPiece:
+        asked, answer = self._lanes.told.get((shard, type(request)), (None, None))
+        if answer is None or asked != request:
+            return _Piece(request, self._told)
+        old = _OldPiece(request, self._told)
+        old.old = answer
+        return old
 
     def _told(self, pieces: Sequence[Ticket]) -> None:
         with self._lock:
             for piece in pieces:
-                assert isinstance(piece, _Piece)
+                assert isinstance(piece, _Piece | _OldPiece)
+                if isinstance(piece, _OldPiece) and isinstance(piece.error, NotReady):
+                    piece.answer, piece.error = piece.old, None
                 self._settled[piece.place] = piece.answer if piece.error is None else piece.error
+                if piece.answer is not None and may_be_old(piece.request):
+                    self._lanes.told[self._parts[piece.place][0], type(piece.request)] = piece.request, piece.answer
             settled = [one for one in self._settled if one is not None]
             if not pieces or len(settled) < len(self._settled):
                 return

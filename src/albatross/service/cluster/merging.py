@@ -85,7 +85,7 @@ def plan_of(request: Request[Any], shards: int) -> int | Plan:
     if isinstance(request, AskSeries):
         return Plan([(shard, AskSums()) for shard in range(shards)], _series)
     if isinstance(request, LookBack):
-        raise BadValue(f"there are {shards} shards, each with events and numbers of its own; accepted: a service of one shard")
+        return _past(request, shards)
     if isinstance(request, ANYWHERE):
         return 0
     merge = WHOLE.get(type(request))
@@ -166,6 +166,19 @@ def _events(request: ListEvents, shards: int) -> Plan:
     return Plan([(shard, replace(request, shard=shard)) for shard in asked], merge)
 
 
+def _past(request: LookBack, shards: int) -> int:
+    """The shard whose log is meant: each has events and numbers of its own."""
+    home = None if request.user is None else shard_of(request.user, shards)
+    asked = home if request.shard is None else request.shard
+    if asked is None:
+        raise BadValue(f"shard is missing, and there are {shards} shards, each with numbers of its own; accepted: 0 to {shards - 1}")
+    if asked >= shards:
+        raise NotFound(f"shard is {asked}; accepted: 0 to {shards - 1}")
+    if home not in (None, asked):
+        raise BadValue(f"shard is {asked}, and this user lives on shard {home}; accepted: {home}")
+    return asked
+
+
 def _version(settled: list[Settled]) -> Version:
     versions: list[Version] = _all(settled, Version)
     states = [one.state_id for one in versions]
@@ -238,6 +251,11 @@ WHOLE: dict[type[Request[Any]], Callable[[list[Settled]], Answer]] = {
 
 ANYWHERE = (SimilarItems, TakeBackup)
 """What every shard answers alike."""
+
+
+def may_be_old(request: Request[Any]) -> bool:
+    """What is shown of a shard as it was last, while it is being started again: somebody watches how it goes."""
+    return isinstance(request, AskSums | AskDisk | ListEvents) or (isinstance(request, AskVersion) and request.state == "none")
 
 
 def _only(settled: list[Settled]) -> Any:

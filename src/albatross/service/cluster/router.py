@@ -20,12 +20,19 @@ AGAIN_SECONDS = 0.1
 MOST_SECONDS = 60.0
 """How long a request waits for a shard that is being started again."""
 
+AWAY = "the shard of this user is being started again; try again"
 GOING = (NotReady, StorageFailed)
 """What a shard answers when it is about to end: then nobody knows what became of a request, and it is asked again."""
 
 Settled = Sequence[Answer | BaseException]
 Call = Callable[[list[Request[Any]]], "Future[Settled]"]
 """Asks a shard. The future fails where the shard is gone: then nobody knows what became of the requests."""
+
+
+class Glance(Ticket):
+    """A request that does not wait for a shard that is being started again: whoever asks knows what else to do."""
+
+    __slots__ = ()
 
 
 class Router:
@@ -78,6 +85,8 @@ class Router:
             for ticket in tickets:
                 if self._closed:
                     ticket.error = NotReady("the front is being closed")
+                elif isinstance(ticket, Glance) and not self._reached:
+                    ticket.error = NotReady(AWAY)
                 elif len(self._waiting) >= self._most:
                     ticket.error = Overloaded(f"{len(self._waiting)} requests wait already; try again in {Overloaded.retry_after} s")
                 else:
@@ -137,11 +146,11 @@ class Router:
         try:
             settled = done.result()
         except Exception:  # the shard is gone, or is not there yet
-            settled = [NotReady("the shard of this user is being started again; try again")] * len(taken)
+            settled = [NotReady(AWAY)] * len(taken)
         again: list[Ticket] = []
         now = time.monotonic()
         for ticket, result in zip(taken, settled, strict=True):
-            if isinstance(result, GOING) and now - ticket.since < MOST_SECONDS:
+            if isinstance(result, GOING) and now - ticket.since < MOST_SECONDS and not isinstance(ticket, Glance):
                 again.append(ticket)
             elif isinstance(result, BaseException):
                 ticket.error = result
@@ -153,5 +162,9 @@ class Router:
             if again:
                 self._not_before = now + AGAIN_SECONDS
                 self._waiting.extendleft(reversed(again))
+            glances = [] if self._reached else [ticket for ticket in self._waiting if isinstance(ticket, Glance)]
+            for ticket in glances:
+                self._waiting.remove(ticket)
+                ticket.error = NotReady(AWAY)
             self._changed.notify_all()
-        tell_all(ticket for ticket in taken if ticket.error is not None or ticket.answer is not None)
+        tell_all(ticket for ticket in (*taken, *glances) if ticket.error is not None or ticket.answer is not None)

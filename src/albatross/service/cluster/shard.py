@@ -15,6 +15,7 @@ from albatross.service.api.answers import Answer
 from albatross.service.api.errors import NotReady, StorageFailed
 from albatross.service.api.requests import Request
 from albatross.service.cluster.exchanging import Exchanging
+from albatross.service.cluster.packing import pack_batches
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.options import Options
 from albatross.service.storage.postgres.home import PostgresHome
@@ -28,6 +29,7 @@ class Shard:
     """Made an actor by `cluster.running`. `answer` may be called by several fronts at one time."""
 
     def __init__(self, address: str, number: int, snapshots: str | None) -> None:
+        pack_batches()
         self._home = PostgresHome(address, None if snapshots is None else Path(snapshots) / str(number), number)
         self._failure: InvalidInput | None = None
         self._exchanging: Exchanging | None = None

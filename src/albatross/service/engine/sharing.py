@@ -10,7 +10,7 @@ from albatross.service.api.answers import Answer
 from albatross.service.api.errors import BadValue
 from albatross.service.api.requests import Request
 from albatross.service.engine.learned.model import Model
-from albatross.service.engine.learned.shared import Content, Shared
+from albatross.service.engine.learned.shared import Shared
 from albatross.service.storage.events import Exchanged, decode, digest_of_version, encode, handles_of
 from albatross.service.storage.reading import Sum, summed
 from albatross.service.storage.store import FollowingStore, Row, Store
@@ -106,7 +106,7 @@ def _fold(request: FoldVersion, model: Model, shared: Shared, store: FollowingSt
     if request.version == model.version + 1:
         if store.followed < request.catalogue:
             handles = follow(model, store, handles)
-        shared.check([None if content is None else Content.from_bytes(content) for content in request.contents])
+        shared.check(request.contents)
         event = Exchanged(time.time(), request.version, digest_of_version(request.contents))
         store.append([Row(encode(event))])
         model.read_version = lambda _: request.contents

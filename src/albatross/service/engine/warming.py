@@ -42,6 +42,6 @@ def warm(genesis: Genesis, n_items: int = 0) -> None:
             model.fold_all([6], [Rated(0.0, "another", "visitor", items[0], genesis.scale[0], None, None, None)])
             model.fold_all([7], [Joined(0.0, "visitor", "somebody")])
     if model.shared is not None:
-        model.shared.fold(model.ledger, [model.shared.take(model.ledger)] * genesis.shards)
+        model.shared.fold(model.ledger, [model.shared.take(model.ledger).to_bytes()] * genesis.shards)
     view_user(model, "somebody", 1)
     parts_of_mean(model.agent, 0, 0)

@@ -24,7 +24,7 @@ from albatross.service.engine.learned.ledger import Ledger, entered, exchanged, 
 from albatross.service.engine.learned.options import policy_of
 from albatross.service.engine.learned.reacting import check_replaces
 from albatross.service.engine.learned.series import SeriesKeeper
-from albatross.service.engine.learned.shared import Content, Shared
+from albatross.service.engine.learned.shared import Shared
 from albatross.service.engine.learned.visitors import Visitors, check_joins
 from albatross.service.storage.events import (
     Decided,
@@ -194,7 +194,7 @@ class Model:
         contents = self.read_version(event.version)
         if self.shared is None or digest_of_version(contents) != event.digest:
             raise DamagedLog(f"the payloads of version {event.version} are not those that event {self.seq} of the log was written for")
-        self.shared.fold(self.ledger, [None if content is None else Content.from_bytes(content) for content in contents])
+        self.shared.fold(self.ledger, contents)
         self.version = event.version
         if contents[self.genesis.shard] is not None:
             self.told = event.version

@@ -1,6 +1,5 @@
 """What a shard shares with the others: the policy's sums over users, and how often items were rated and shown."""
 
-import io
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -8,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from albatross.core.agent import Agent
+from albatross.core.arrays import read_arrays, write_arrays
 from albatross.core.errors import InvalidInput
 from albatross.core.exchange import ROUNDING, Exchange, Payload
 from albatross.core.state import copied, flatten, restored
@@ -43,19 +43,14 @@ class Content(NamedTuple):
         return bool(self.items.size or self.payload.items.size)
 
     def to_bytes(self) -> bytes:
-        file = io.BytesIO()
-        for array in (self.items, *self.counts):
-            np.lib.format.write_array(file, array, version=(1, 0), allow_pickle=False)
-        return file.getvalue() + self.payload.to_bytes()
+        return write_arrays((self.items, *self.counts)) + self.payload.to_bytes()
 
     @classmethod
     def from_bytes(cls, content: bytes) -> "Content":
-        file = io.BytesIO(content)
-        try:
-            items, *counts = (np.lib.format.read_array(file, allow_pickle=False) for _ in range(1 + len(Counts._fields)))
-        except (ValueError, EOFError) as error:
-            raise InvalidInput(f"{len(content)} bytes are nothing that shards exchange: {error}") from error
-        return cls(items, Counts(*counts), Payload.from_bytes(content[file.tell() :]))
+        arrays = read_arrays(content)
+        own = 1 + len(Counts._fields)
+        payload = Payload.of(arrays[own:], len(content))
+        return cls(arrays[0], Counts(*arrays[1:own]), payload)
 
 
 class Shared:
@@ -64,6 +59,8 @@ class Shared:
     def __init__(self, agent: Agent, shard: int, shards: int) -> None:
         self._exchange = Exchange(agent, shard, shards)
         self._counts = Counts(np.zeros(agent.n_items, np.int64), np.zeros(agent.n_items), np.zeros(agent.n_items, np.int64))
+        self._read: tuple[Sequence[bytes | None], list[Content | None]] = ([], [])
+        """The version that was read last: it is looked at before it is written down, and folded then."""
 
     def serve(self, agent: Agent) -> None:
         """The agent is this one from now on: it has the same beliefs, and more room."""
@@ -80,8 +77,16 @@ class Shared:
         added = Counts(*(one[items] - other[items] for one, other in zip(now, before, strict=True)))
         return Content(items, added, self._exchange.take())
 
-    def fold(self, ledger: Ledger, version: Sequence[Content | None]) -> None:
+    def read(self, contents: Sequence[bytes | None]) -> list[Content | None]:
+        """What shards have sent, one each."""
+        if self._read[0] is not contents:
+            self._read = contents, [None if content is None else Content.from_bytes(content) for content in contents]
+        return self._read[1]
+
+    def fold(self, ledger: Ledger, contents: Sequence[bytes | None]) -> None:
         """Take in what all shards have added, in their order."""
+        version = self.read(contents)
+        self._read = ([], [])
         self._grow()
         for shard, content in enumerate(version):
             if content is not None:
@@ -90,10 +95,10 @@ class Shared:
                         array[content.items] += added
         self._exchange.fold([None if content is None else content.payload for content in version])
 
-    def check(self, version: Sequence[Content | None]) -> None:
+    def check(self, contents: Sequence[bytes | None]) -> None:
         """Refuse what could not be folded, before it is written down."""
         self._grow()
-        present = [content for content in version if content is not None]
+        present = [content for content in self.read(contents) if content is not None]
         self._exchange.check([content.payload for content in present])
         for content in present:
             if any(array.shape != content.items.shape for array in content.counts):

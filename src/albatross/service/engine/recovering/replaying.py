@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 
 from albatross.core.errors import InvalidInput
+from albatross.service.api.errors import NotFound
 from albatross.service.api.requests import LookBack
 from albatross.service.api.values import MOST_SHOWN, check_count, check_id
 from albatross.service.api.views import PastView, VerifyReport
@@ -24,6 +25,8 @@ def look_back(home: Home, genesis: Genesis, request: LookBack, past: Model | Non
     check_count("n", request.n, 0, MOST_SHOWN)
     if request.user is not None:
         check_id("user", request.user)
+    if request.shard not in (None, genesis.shard):
+        raise NotFound(f"shard is {request.shard}; accepted: none, or {genesis.shard}, which is the only one here")
     with home.reading() as log:
         seq = min(request.seq, log.head.seq)
         model = past if past is not None and past.seq <= seq else _begin(home.folder, log, genesis, seq)

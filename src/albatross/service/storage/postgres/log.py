@@ -11,6 +11,7 @@ from albatross.service.api.errors import DiskFull, StorageFailed
 from albatross.service.storage.mark import Head
 from albatross.service.storage.postgres.lease import Lease, fenced
 from albatross.service.storage.postgres.session import Session, connect, name_of, understood
+from albatross.service.storage.postgres.wire import DUMPERS, Kept, bytes_of, copied_handles, copied_rows, numbers_of
 from albatross.service.storage.store import NO_CHAIN, SALT, DamagedLog, Found, Row, Written, chained, check_rows, digest_of
 
 CHUNK = 10_000
@@ -38,9 +39,6 @@ OWN = """
 UPDATE albatross.shards SET seq = %s, chain = %s, until = clock_timestamp() + %s * interval '1 second'
 WHERE shard = %s AND epoch = %s AND seq = %s
 """
-
-Kept = tuple[bytes, int, bytes]
-"""Handle, row and content."""
 
 
 class PostgresReader:
@@ -194,6 +192,8 @@ class PostgresLog(PostgresReader):
 
     def _settle(self) -> None:
         """Make sure that a commit is what it is said to be."""
+        for kind, dumper in DUMPERS:
+            self._session.adapters.register_dumper(kind, dumper)
         with understood(self.where):
             kept = self._session.execute("SELECT current_setting('fsync'), current_setting('synchronous_commit')").fetchone()
             if self.durable and kept is not None and kept[0] != "on":
@@ -217,8 +217,10 @@ class PostgresLog(PostgresReader):
                     self._own(head)
                     copy_rows(self._session, self.shard, written, handles)
             else:
-                columns = [*zip(*written, strict=True), *(zip(*handles, strict=True) if handles else ((), (), ()))]
-                parameters = (*head, self._lease.seconds, self.shard, self._lease.epoch, self._head.seq, *map(list, columns))
+                seqs, *others = zip(*written, strict=True)
+                names, numbers, contents = zip(*handles, strict=True) if handles else ((), (), ())
+                columns = (numbers_of(seqs), *map(bytes_of, others), bytes_of(names), numbers_of(numbers), bytes_of(contents))
+                parameters = (*head, self._lease.seconds, self.shard, self._lease.epoch, self._head.seq, *columns)
                 if self._session.execute(APPEND, parameters, prepare=True, binary=True).fetchone() != (1,):
                     raise fenced(self.where)
         self._head = head
@@ -312,11 +314,6 @@ class _Committing:
 def copy_rows(session: Session, shard: int, rows: Sequence[Written], handles: Sequence[Kept]) -> None:
     """In a transaction: bring in many rows as they stand in a log, and their handles."""
     with session.cursor() as cursor:
-        with cursor.copy("COPY albatross.log FROM STDIN (FORMAT BINARY)") as copy:
-            copy.set_types(["int4", "int8", "bytea", "bytea", "bytea"])
-            for row in rows:
-                copy.write_row((shard, *row))
-        with cursor.copy("COPY albatross.handles FROM STDIN (FORMAT BINARY)") as copy:
-            copy.set_types(["int4", "bytea", "int8", "bytea"])
-            for handle in handles:
-                copy.write_row((shard, *handle))
+        for table, content in (("log", copied_rows(shard, rows)), ("handles", copied_handles(shard, handles))):
+            with cursor.copy(f"COPY albatross.{table} FROM STDIN (FORMAT BINARY)") as copy:
+                copy.write(content)

@@ -1,0 +1,167 @@
+"""A queueing model of a cluster against runs with 1, 2 and 4 shards: `python -m benchmarks.scale_out`.
+
+Batches of ratings go to one front, on one machine with everything else. Of each part, the model has the processor time of a group of
+ratings that is committed together, and of a rating; they are measured with one batch under way, on one shard. What an exchange costs is
+measured in the same way on two. The model then says how many events a second there are with several batches under way: the processors are
+one queue with as many servers as there are cores, and a commit is a wait besides.
+"""
+
+import asyncio
+import contextlib
+import os
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from albatross.policies.alb import ALB
+from albatross.service.cluster import running
+from albatross.service.cluster.front import free_port
+from albatross.service.engine.learned.options import Options
+from albatross.service.http.bodies import SLICE
+from albatross.service.http.turns import MOST_BATCHES
+from albatross.service.tools.private_postgres import PrivatePostgres
+from benchmarks import machine
+from benchmarks.cluster import RANK, Asking, command, load, postgres_of, seconds_of, wait_ready
+
+SMALL = 100
+BATCHES, LINES = 4, 1_000
+KINDS = ("client", "front", "shards", "PostgreSQL", "Ray")
+
+
+class Run(NamedTuple):
+    """Of a load of batches."""
+
+    events: int
+    seconds: float
+    spent: np.ndarray
+    """Processor time by kind."""
+    versions: int
+    written: int
+    """Bytes that PostgreSQL has written to its journal."""
+
+
+class Cluster:
+    def __init__(self, server: PrivatePostgres, shards: int, port: int, address: str) -> None:
+        self.server, self.shards, self.port, self.address = server, shards, port, address
+        self.asking = Asking()
+
+    async def run(self, lines: int, count: int, in_flight: int) -> Run:
+        asked = [("/v1/feedback/batch", self.asking.lines(lines)) for _ in range(count)]
+        versions, spent, written = self._versions(), self._spent(), self._written()
+        seconds, _ = await load(self.port, asked.__getitem__, count, in_flight)
+        after = self._spent() - spent
+        return Run(lines * count, seconds, after, self._versions() - versions, self._written() - written)
+
+    def _versions(self) -> int:
+        return int(running.status(self.address)["item_version"])
+
+    def _written(self) -> int:
+        with contextlib.closing(running.connect(self.address)) as session:
+            found = session.execute("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn").fetchone()
+        return 0 if found is None else int(found[0])
+
+    def _spent(self) -> np.ndarray:
+        known = running.status(self.address)
+        fronts, shards = ([one["pid"] for one in known[kind]] for kind in ("fronts", "shards"))
+        everything = _descendants(os.getpid())
+        postgres = postgres_of(self.server)
+        rest = [pid for pid in everything if pid not in {*fronts, *shards, *postgres}]
+        return np.array([time.process_time(), *(seconds_of(pids) for pids in (fronts, shards, postgres, rest))])
+
+
+def _descendants(process: int) -> list[int]:
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for task in Path(f"/proc/{process}/task").iterdir():
+            for child in (task / "children").read_text().split():
+                found += [int(child), *_descendants(int(child))]
+    return found
+
+
+@contextlib.asynccontextmanager
+async def cluster(server: PrivatePostgres, scratch: Path, shards: int) -> AsyncIterator[Cluster]:
+    address = server.create_database(f"shards{shards}")
+    running.make(address, shards, Options(policy=ALB(rank=RANK), scale=(1, 5)))
+    held, port = free_port("127.0.0.1")
+    held.close()
+    folder = scratch / str(shards)
+    folder.mkdir()
+    with command(folder, "cluster", "start", address, "--fronts", "1", "--port", str(port)):
+        await wait_ready(port)
+        made = Cluster(server, shards, port, address)
+        await made.run(LINES, 6, 1)  # every user and item is known, and code is warm
+        yield made
+
+
+class Model(NamedTuple):
+    """Processor time by kind, in seconds."""
+
+    group: np.ndarray
+    rating: np.ndarray
+    version: np.ndarray
+    """Per version and shard."""
+    wait: float
+    """Seconds a group waits for the disk and for others to have their turn."""
+
+    def spent(self, shards: int, slices: float) -> np.ndarray:
+        """Of a batch in so many slices."""
+        return self.group * slices * shards + self.rating * LINES
+
+    def events_a_second(self, shards: int, versions: float) -> float:
+        """With several batches under way and so many versions a second. Mean value analysis of one queue and a wait."""
+        cores = os.cpu_count() or 1
+        slices = LINES / SLICE
+        free = cores - versions * shards * self.version.sum()
+        queued = self.spent(shards, slices).sum() / free
+        apart = self.wait * slices
+        length = batches = 0.0
+        for under_way in range(1, MOST_BATCHES + 1):
+            stay = queued * (1 + length)
+            batches = under_way / (stay + apart)
+            length = batches * stay
+        return batches * LINES
+
+
+async def measure(server: PrivatePostgres, scratch: Path) -> None:
+    async with cluster(server, scratch, 1) as one:
+        small, large = await one.run(SMALL, 80, 1), await one.run(SLICE, 40, 1)
+        per_group = [run.spent / run.events * lines for run, lines in ((small, SMALL), (large, SLICE))]
+        rating = np.maximum((per_group[1] - per_group[0]) / (SLICE - SMALL), 0.0)
+        group = np.maximum(per_group[0] - SMALL * rating, 0.0)
+        wait = max(large.seconds / 40 - per_group[1].sum(), 0.0)
+        runs = {1: await one.run(LINES, 60, BATCHES)}
+    async with cluster(server, scratch, 2) as two:
+        alone = await two.run(SLICE, 40, 1)
+        expected = 40 * (group * 2 + rating * SLICE)
+        version = np.maximum(alone.spent - expected, 0.0) / max(1, alone.versions * 2)
+        runs[2] = await two.run(LINES, 60, BATCHES)
+    async with cluster(server, scratch, 4) as four:
+        runs[4] = await four.run(LINES, 60, BATCHES)
+    model = Model(group, rating, version, wait)
+    print(f"| processor time in µs | {' | '.join(KINDS)} |", "| --- |" + " ---: |" * len(KINDS), sep="\n")
+    for name, row in (("a group", group), ("a rating", rating), ("a version, each shard", version)):
+        print(f"| {name} | {' | '.join(f'{value * 1e6:,.1f}' for value in row)} |")
+    print(f"A group waits {wait * 1e3:.1f} ms besides.\n")
+    print("| shards | events a second | by the model | versions a second | processor time of an event, µs | journal, bytes an event |")
+    print("| ---: | ---: | ---: | ---: | ---: | ---: |")
+    for shards, run in runs.items():
+        rate, versions = run.events / run.seconds, run.versions / run.seconds
+        said = model.events_a_second(shards, versions)
+        spent = f"{run.spent.sum() / run.events * 1e6:.0f}"
+        print(
+            f"| {shards} | {rate:,.0f} | {said:,.0f} ({said / rate - 1:+.0%}) | {versions:.0f} | {spent} | {run.written / run.events:,.0f} |"
+        )
+
+
+def main() -> None:
+    print("\n".join(machine.describe()), flush=True)
+    with tempfile.TemporaryDirectory() as scratch, PrivatePostgres() as server:
+        asyncio.run(measure(server, Path(scratch)))
+
+
+if __name__ == "__main__":
+    main()

@@ -11,6 +11,8 @@ from albatross.kernels.search.catalogue import SEARCHED_FROM
 from albatross.policies.alb import ALB
 from albatross.policies.alb_rs import ALBRS, choose_item, is_due, learn_rating
 
+pytestmark = pytest.mark.xdist_group("alb-rs")
+
 
 @pytest.mark.parametrize("world", [Gaussian(), Uniform(candidates=30), Bernoulli()])
 def test_without_patience_it_is_alb_bit_for_bit(world: Synthetic) -> None:

@@ -1,11 +1,14 @@
 """The fit against least squares in NumPy, and when it is made."""
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from albatross import Agent
 from albatross.core.streams import stream
 from albatross.policies.als import ALS, GROWTH, SWEEPS
+
+pytestmark = pytest.mark.xdist_group("als")
 
 Array = NDArray[np.float64]
 Ratings = tuple[NDArray[np.int64], NDArray[np.int64], Array]

@@ -1,12 +1,15 @@
 """The fit never gets worse; asking and pleasing are what the formulas say."""
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from albatross import Agent
 from albatross.core.environment import OtherRatings, Truth
 from albatross.core.streams import stream
 from albatross.policies.aspect_model import FOLD_IN, STRENGTH, AspectModel, Fit, first_guess, improved, rounded
+
+pytestmark = pytest.mark.xdist_group("aspect-model")
 
 Array = NDArray[np.float64]
 

@@ -6,6 +6,8 @@ import pytest
 from albatross import Agent
 from albatross.policies.beware import BeWARE
 
+pytestmark = pytest.mark.xdist_group("beware")
+
 USERS, ITEMS, RIDGE = 6, 9, 0.3
 
 

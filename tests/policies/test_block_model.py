@@ -8,6 +8,8 @@ from albatross import Agent
 from albatross.kernels.fitting.blocks import digamma
 from albatross.policies.block_model import BlockModel
 
+pytestmark = pytest.mark.xdist_group("block-model")
+
 USERS, ITEMS = 8, 11
 
 

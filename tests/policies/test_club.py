@@ -13,6 +13,8 @@ from albatross.environments.synthetic import Gaussian
 from albatross.environments.telling import told
 from albatross.policies.club import CLUB
 
+pytestmark = pytest.mark.xdist_group("club")
+
 Array = NDArray[np.float64]
 
 

@@ -7,6 +7,8 @@ from albatross import Agent
 from albatross.core.streams import stream
 from albatross.policies.collaborative_greedy import CollaborativeGreedy
 
+pytestmark = pytest.mark.xdist_group("collaborative-greedy")
+
 USERS, ITEMS = 6, 10
 
 

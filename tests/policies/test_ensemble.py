@@ -1,9 +1,12 @@
 """Chains are Gibbs samplers of their own: never weighted, never mixed, and right about a user given the items."""
 
 import numpy as np
+import pytest
 
 from albatross import Agent
 from albatross.policies.ensemble import Ensemble
+
+pytestmark = pytest.mark.xdist_group("ensemble")
 
 USERS, ITEMS = 6, 8
 

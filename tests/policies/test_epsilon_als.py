@@ -9,6 +9,8 @@ from albatross import Agent
 from albatross.core.streams import stream
 from albatross.policies.epsilon_als import FIRST_SWEEPS, SWEEPS, EpsilonALS
 
+pytestmark = pytest.mark.xdist_group("epsilon-als")
+
 Ratings = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 
 

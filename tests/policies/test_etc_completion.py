@@ -1,10 +1,13 @@
 """It explores uniformly, fits once as NumPy does, and never learns again."""
 
 import numpy as np
+import pytest
 from scipy.stats import chisquare
 
 from albatross import Agent
 from albatross.policies.etc_completion import SWEEPS, ETCCompletion
+
+pytestmark = pytest.mark.xdist_group("etc-completion")
 
 USERS, ITEMS, RIDGE = 6, 8, 0.1
 

@@ -12,6 +12,8 @@ from albatross.core.policy import Need
 from albatross.core.streams import stream
 from albatross.policies.factor_ucb import MOST_COUPLED, FactorUCB
 
+pytestmark = pytest.mark.xdist_group("factor-ucb")
+
 Array = NDArray[np.float64]
 
 N_USERS, N_ITEMS, RANK = 5, 8, 2

@@ -10,6 +10,8 @@ from albatross.core.errors import InvalidInput
 from albatross.core.streams import stream
 from albatross.policies.icf import ICF, SWEEPS
 
+pytestmark = pytest.mark.xdist_group("icf")
+
 Array = NDArray[np.float64]
 
 N_USERS, N_ITEMS, RANK = 4, 9, 3

@@ -8,6 +8,8 @@ from albatross.core.state import flatten
 from albatross.policies.ids import IDS, best_mixture, expected_maximum
 from albatross.policies.mean_field import MeanField
 
+pytestmark = pytest.mark.xdist_group("ids")
+
 USERS, ITEMS = 8, 10
 
 

@@ -8,6 +8,8 @@ from albatross import Agent, simulate
 from albatross.environments.synthetic import Gaussian
 from albatross.policies.item_mean import ItemMean
 
+pytestmark = pytest.mark.xdist_group("item-mean")
+
 
 def test_every_item_is_tried_once_before_any_is_repeated() -> None:
     items = simulate(ItemMean(), Gaussian(n_users=5, n_items=30, rank=2), horizon=60, seed=0).items

@@ -1,10 +1,13 @@
 """UCB1 over items against its closed form."""
 
 import numpy as np
+import pytest
 
 from albatross import Agent, simulate
 from albatross.environments.synthetic import Gaussian
 from albatross.policies.item_ucb import ItemUCB
+
+pytestmark = pytest.mark.xdist_group("item-ucb")
 
 
 def test_every_item_is_tried_once_before_any_is_repeated() -> None:

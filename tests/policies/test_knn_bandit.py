@@ -9,6 +9,8 @@ from albatross import Agent
 from albatross.kernels.likes import draw_share
 from albatross.policies.knn_bandit import KNNBandit
 
+pytestmark = pytest.mark.xdist_group("knn-bandit")
+
 USERS, ITEMS = 7, 9
 
 

@@ -9,6 +9,8 @@ from albatross.core.environment import Truth
 from albatross.core.errors import InvalidInput
 from albatross.policies.latent_ucb import LatentUCB, class_means
 
+pytestmark = pytest.mark.xdist_group("latent-ucb")
+
 USERS, ITEMS = 7, 5
 
 

@@ -16,6 +16,8 @@ from albatross.kernels.mean_field.learning import (
 from albatross.kernels.pairs import NOTHING, find_pair
 from albatross.policies.mean_field import MeanField
 
+pytestmark = pytest.mark.xdist_group("mean-field")
+
 
 def taught(policy: MeanField, n_ratings: int = 300, noise: float = 0.3, seed: int = 0) -> tuple[Agent, np.ndarray, np.ndarray, np.ndarray]:
     random = np.random.default_rng(seed)

@@ -1,9 +1,12 @@
 """The bonus is the closed form of counts, and means are those of the fitted vectors."""
 
 import numpy as np
+import pytest
 
 from albatross import Agent
 from albatross.policies.nakamura import Nakamura
+
+pytestmark = pytest.mark.xdist_group("nakamura")
 
 USERS, ITEMS = 5, 7
 

@@ -13,6 +13,8 @@ from albatross.environments.synthetic import Gaussian
 from albatross.environments.world import truth_of
 from albatross.policies.oful import MOST_FEATURES, OFUL
 
+pytestmark = pytest.mark.xdist_group("oful")
+
 
 def saved(folder: Path, features: NDArray[np.generic]) -> str:
     path = folder / "features.npy"

@@ -7,6 +7,8 @@ from albatross import Agent, simulate
 from albatross.checks.worlds import Checkerboard
 from albatross.policies.popularity_memory import PopularityMemory
 
+pytestmark = pytest.mark.xdist_group("popularity-memory")
+
 
 @pytest.mark.parametrize("top", [None, 3.2])
 def test_scores_are_the_closed_form(top: float | None) -> None:

@@ -1,10 +1,13 @@
 """Chance is fair, and says so."""
 
 import numpy as np
+import pytest
 from scipy.stats import chisquare
 
 from albatross import Agent
 from albatross.policies.random import Random
+
+pytestmark = pytest.mark.xdist_group("random")
 
 
 def test_every_candidate_is_as_likely_as_it_says() -> None:

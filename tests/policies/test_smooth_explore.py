@@ -11,6 +11,8 @@ from albatross.environments.synthetic import Gaussian
 from albatross.policies.random import Random
 from albatross.policies.smooth_explore import SmoothExplore, turn
 
+pytestmark = pytest.mark.xdist_group("smooth-explore")
+
 RANK, ITEMS = 3, 12
 
 

@@ -12,6 +12,8 @@ from albatross.environments.synthetic import Gaussian
 from albatross.environments.telling import told
 from albatross.policies.spectral_ucb import SpectralUCB, effective_dimension, nearest_neighbours
 
+pytestmark = pytest.mark.xdist_group("spectral-ucb")
+
 Array = NDArray[np.float64]
 
 

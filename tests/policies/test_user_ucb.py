@@ -1,10 +1,13 @@
 """UCB1 per user against its closed form."""
 
 import numpy as np
+import pytest
 
 from albatross import Agent, simulate
 from albatross.environments.synthetic import Gaussian
 from albatross.policies.user_ucb import UserUCB
+
+pytestmark = pytest.mark.xdist_group("user-ucb")
 
 
 def test_every_user_tries_every_item_once_before_any_is_repeated() -> None:

@@ -8,20 +8,20 @@ from typing import Any, Self, TypeVar
 import psycopg
 
 from albatross.service.api.answers import Answer
+from albatross.service.api.errors import NotReady
 from albatross.service.api.requests import Request
-from albatross.service.cluster.exchanging import Exchanging
+from albatross.service.cluster.exchanging import WAITING, Exchanging
 from albatross.service.cluster.lanes import Lanes
 from albatross.service.cluster.router import Settled
 from albatross.service.cluster.running import make
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.options import Options
-from albatross.service.engine.sharing import FollowCatalogue
+from albatross.service.engine.sharing import FollowCatalogue, Known
 from albatross.service.engine.tickets import Promise
 from albatross.service.storage.postgres.home import PostgresHome
 
 A = TypeVar("A", bound=Answer)
 
-WAITING = "SELECT count(*) FROM albatross.waiting"
 VERSION = "SELECT coalesce(max(version), 0) FROM albatross.payloads"
 
 
@@ -76,12 +76,26 @@ class Town:
             raise refused.error
         return promise.future.result(60)  # type: ignore[no-any-return]
 
+    def pause(self, seconds: float) -> None:
+        """What somebody who waits for the shards does meanwhile: nothing, and no longer than it takes one of them to answer."""
+        for engine in self.engines:
+            with contextlib.suppress(NotReady):
+                engine.ask(FollowCatalogue())
+
     def settle(self) -> int:
         """Wait until all shards know the same version of everything; returns it."""
         with contextlib.closing(psycopg.connect(self.address, autocommit=True)) as session:
             while True:
                 quiet = all(one._said is not None and one._said.lessons == one._engine.lessons[0] for one in self.exchanging)
-                (waiting,), (version,) = (session.execute(question).fetchone() or (0,) for question in (WAITING, VERSION))
-                known = [engine.ask(FollowCatalogue()) for engine in self.engines]
+                (waiting, _), (version,) = (session.execute(question).fetchone() or (0, 0) for question in (WAITING, VERSION))
+                known = [_known(engine) for engine in self.engines]
                 if quiet and waiting == 0 and {(one.version, one.catalogue) for one in known} == {(version, known[0].catalogue)}:
                     return int(version)
+
+
+def _known(engine: Engine) -> Known:
+    """How far a shard is, once it can say so: it may be replaying."""
+    while True:
+        engine.wait_ready()
+        with contextlib.suppress(NotReady):
+            return engine.ask(FollowCatalogue())

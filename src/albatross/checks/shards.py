@@ -7,7 +7,7 @@ import numpy as np
 
 from albatross.checks.worlds import beginner
 from albatross.core.agent import Agent
-from albatross.core.exchange import Exchange, Payload, part
+from albatross.core.exchange import Exchange, Gathering, Payload, part
 from albatross.core.policy import Policy
 from albatross.core.state import flatten, identity
 from albatross.core.streams import stream
@@ -125,3 +125,28 @@ def a_shard_replays_alone(policy: Policy) -> None:
         lived = shards[shard.shard]
         assert shard.agent.state_id == lived.agent.state_id, f"shard {shard.shard} was replayed into another state"
         assert identity(shard.memory) == identity(lived.memory), f"shard {shard.shard} was replayed into another memory"
+
+
+def payloads_add_up(policy: Policy) -> None:
+    """Many payloads of a shard, put together as one, say what they said one after the other, up to rounding."""
+    if policy.division is None:
+        return
+    shards, payloads = _shards(policy), []
+    for step, (user, item, reward) in enumerate(_ratings(SHARDS * USERS, shards[0].agent.n_items)):
+        shards[user % SHARDS].agent.update(user // SHARDS, item, reward)
+        if step % 7 == 6:
+            version = [shard.take() for shard in shards]
+            for shard in shards:
+                shard.fold(version)
+            payloads.append(version[0])
+    one, half = _together(policy, payloads), len(payloads) // 2
+    other = _together(policy, _through_bytes([_together(policy, payloads[:half]), _together(policy, payloads[half:])]))
+    for name, found, expected in (("figures", other.figures, one.figures), *zip(policy.division.sums, other.sums, one.sums, strict=True)):
+        assert np.allclose(found, expected, rtol=ROUNDING, atol=ROUNDING), f"{name} of payloads put together depend on how that was done"
+
+
+def _together(policy: Policy, payloads: Sequence[Payload]) -> Payload:
+    gathering = Gathering(beginner(policy, USERS))
+    for payload in payloads:
+        gathering.add(payload)
+    return gathering.payload()

@@ -253,6 +253,48 @@ class Exchange:
                 raise InvalidInput(f"a payload for items {first} to {last}; accepted: 0 to {self.agent.n_items - 1}, as the agent has")
 
 
+class Gathering:
+    """Payloads of one shard, one after the other, as one payload: what whoever folds that knows of the shard is the same."""
+
+    def __init__(self, agent: Agent) -> None:
+        """`agent`: one of the policy that has learned nothing."""
+        self._agent = agent
+        population = (agent.policy.division or Division()).population
+        self._blank, self._total = hollow(agent.state, population), hollow(agent.state, population)
+        self._digests = np.empty(0, np.uint64)
+        self._touched = np.empty(0, np.bool_)
+        self._sums: tuple[NDArray[Any], ...] | None = None
+        self._figures = np.empty(0)
+
+    def add(self, payload: Payload) -> None:
+        if self._sums is None:
+            self._sums = tuple(np.empty((0, *array.shape[1:]), array.dtype) for array in payload.sums)
+        room = int(payload.items[-1]) + 1 if payload.items.size else 0
+        if room > len(self._touched):
+            room = max(room, 2 * len(self._touched))
+            self._digests, self._touched = lengthened(self._digests, room), lengthened(self._touched, room)
+            self._sums = tuple(lengthened(array, room) for array in self._sums)
+        self._touched[payload.items] = True
+        fitted = payload.digests > 0
+        self._digests[payload.items[fitted]] = payload.digests[fitted]
+        for total, added in zip(self._sums, payload.sums, strict=True):
+            total[payload.items] += added
+        if offers(self._total, merge):
+            program(merge_figures, type(self._agent.state))(self._total, payload.figures[None])
+        self._figures = np.zeros(payload.figures.size)
+
+    def payload(self) -> Payload:
+        items = np.flatnonzero(self._touched).astype(np.int32)
+        if offers(self._total, report):  # a sum of reports says of others what they have said themselves
+            program(report_figures, type(self._agent.state))(self._total, self._total, self._blank, self._figures)
+        return Payload(items, self._digests[items], self._figures, tuple(array[items] for array in self._sums or ()))
+
+
+def lengthened(array: NDArray[Any], room: int) -> NDArray[Any]:
+    """The same array with more rows, all zero."""
+    return np.concatenate([array, np.zeros((room - len(array), *array.shape[1:]), array.dtype)])
+
+
 def part(state: Any, name: str) -> NDArray[Any]:
     """An array of a state by its dotted name."""
     for word in name.split("."):

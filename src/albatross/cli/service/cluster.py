@@ -13,7 +13,7 @@ from albatross.cli.service.cluster_demo import demo
 from albatross.cli.service.folder import meet
 from albatross.cli.service.restore import restore
 from albatross.cli.service.verify import verify_home
-from albatross.service.cluster import running
+from albatross.service.cluster import pruning, running
 from albatross.service.engine.learned.options import QUEUE, Options
 from albatross.service.http.logs import configure_log
 from albatross.service.http.process import Address
@@ -21,7 +21,9 @@ from albatross.service.settings.kinds import parse_scale
 from albatross.service.storage.postgres.sharing import check_copied
 
 cluster = App(
-    name="cluster", help="A service of several processes: init, start, status, restart, stop, verify, move, demo.", help_format="plaintext"
+    name="cluster",
+    help="A service of several processes: init, start, status, restart, stop, verify, prune, move, demo.",
+    help_format="plaintext",
 )
 
 cluster.command(demo)
@@ -180,6 +182,28 @@ def verify(address: str, *, decisions: bool = False, policy: str | None = None, 
         verify_home(home, decisions)
         if home.shards > 1:
             print(f"{check_copied(address, home.shard):,} events of the catalogue are those of all shards")
+
+
+@cluster.command
+def prune(address: str, *, policy: str | None = None, snapshots: Path | None = None) -> None:
+    """Put all exchanges up to now together, so that they take little room: what they say is kept, but not one by one.
+
+    Every shard rebuilds its model from its log with that, one after the other, while the others serve. Decisions from before can then no
+    longer be made again by albatross cluster verify --decisions. If it is interrupted, the next one goes on.
+
+    Parameters
+    ----------
+    address
+        The database, as postgresql://user@host/database.
+    policy
+        Where a policy from outside is now, as file.py:Class, if it was moved.
+    snapshots
+        The folder for snapshots, if it is started with one: for shards that do not run.
+    """
+    meet(policy)
+    done = pruning.prune(address, snapshots, threading.Event().wait)
+    print(f"exchanges up to version {done.version:,} are one; {done.payloads:,} payloads were removed")
+    print(f"payloads took {done.before:,} bytes, and take {done.after:,}")
 
 
 @cluster.command

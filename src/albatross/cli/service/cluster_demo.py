@@ -114,6 +114,8 @@ def demo(*, seconds: float = 60.0, stay: Annotated[bool, Parameter(negative=())]
         world = Stars()
     options = Options(scale=(1, 5))
     warm(replace(new_genesis(options), shards=SHARDS))  # compile once here, not in every shard at the same time
+    for number in running.SIGNALS:
+        signal.signal(number, _interrupt)
     with tempfile.TemporaryDirectory() as scratch, PrivatePostgres() as server:
         address = server.create_database("demo")
         running.make(address, SHARDS, options)
@@ -124,7 +126,8 @@ def demo(*, seconds: float = 60.0, stay: Annotated[bool, Parameter(negative=())]
             try:
                 _watch(address, crowd, seconds)
             finally:
-                crowd.close()
+                crowd.ended.set()
+            crowd.close()
             with contextlib.closing(Client(url, patience=PATIENCE)) as client:
                 version = client.version()
             print(
@@ -136,6 +139,13 @@ def demo(*, seconds: float = 60.0, stay: Annotated[bool, Parameter(negative=())]
                 print(f"The page stays until the interrupt key: {url}", flush=True)
                 with contextlib.suppress(KeyboardInterrupt):
                     threading.Event().wait()
+
+
+def _interrupt(*_: object) -> None:
+    """End as by the interrupt key, whatever the signal: all that was started ends first, and another signal does not disturb that."""
+    for number in running.SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 @contextlib.contextmanager

@@ -15,7 +15,8 @@ import psycopg
 from albatross.core.errors import InvalidInput
 from albatross.core.exchange import PART_OF_AN_UPDATE, exchange_interval
 from albatross.service.engine.engine import Engine
-from albatross.service.engine.sharing import FoldVersion, FollowCatalogue, Known, TakeAdded
+from albatross.service.engine.sharing import FoldVersion, FollowCatalogue, Known, TakeAdded, TakeBase
+from albatross.service.storage.postgres.bases import NEWER, make_bases
 from albatross.service.storage.postgres.session import CATALOGUE, Session, connect
 
 SECONDS = 0.1
@@ -49,6 +50,9 @@ INSERT INTO albatross.payloads SELECT (SELECT coalesce(max(version), 0) + 1 FROM
 """
 CLOSING = 7_020_241_117
 """The advisory lock of who makes a version."""
+BASING = 7_020_241_119
+"""The advisory lock of who begins from a base."""
+TRY = "SELECT pg_try_advisory_lock(%s)"
 CHANNEL = "albatross_versions"
 
 
@@ -88,6 +92,7 @@ class Exchanging:
 
     def _exchange(self) -> None:
         with contextlib.closing(connect(self._address, writing=True, application_name="albatross exchange")) as session:
+            make_bases(session)
             session.execute(f"LISTEN {CHANNEL}")
             self._known = Known(-1, -1)
             while not self._ended.is_set():
@@ -122,6 +127,7 @@ class Exchanging:
     def _round(self, session: Session) -> None:
         urgent = self._urgent()
         self._hear(session)
+        self._begin(session)
         if self._news() and (urgent or self._due()):
             self._say(session)
         count, age = session.execute(WAITING, prepare=True).fetchone() or (0, 0.0)
@@ -146,6 +152,15 @@ class Exchanging:
             for shard, _, content in rows:
                 contents[shard] = content
             self._known = self._engine.ask(FoldVersion(number, max(row[1] for row in rows), contents))
+
+    def _begin(self, session: Session) -> None:
+        """Begin the log from a new base, if there is one: one shard after the other, so that the others serve."""
+        newest, version = session.execute(NEWER, (self._shard,), prepare=True, binary=True).fetchone() or (0, 0)
+        if version < newest <= self._known.version and session.execute(TRY, (BASING,)).fetchone() == (True,):
+            try:
+                self._known = self._engine.ask(TakeBase(newest))
+            finally:
+                session.execute("SELECT pg_advisory_unlock(%s)", (BASING,))
 
     def _say(self, session: Session) -> None:
         """Put down what own users have added, if that is anything."""

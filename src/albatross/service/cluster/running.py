@@ -32,6 +32,8 @@ MOST_SHARDS = 256
 """Every shard hears of every other, and has connections of its own to the database."""
 LOOK_SECONDS = 0.5
 """Between two looks at all processes."""
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""What ends a cluster: somebody, the interrupt key, or the end of the terminal."""
 
 log = structlog.get_logger()
 
@@ -64,27 +66,35 @@ def run(address: str, listen: Address, fronts: int, ray_address: str | None, sna
     held, port = free_port(listen.host) if listen.port == 0 else (None, listen.port)
     listen = replace(listen, port=port)
     url = f"http://{f'[{listen.host}]' if ':' in listen.host else listen.host}:{port}"
+    _heed(stopping)
     _begin(ray, ray_address)
-    for number in (signal.SIGTERM, signal.SIGINT):  # behind Ray, which would end at once
-        signal.signal(number, lambda *_: stopping.set())
+    _heed(stopping)  # once more: Ray would end at once
     presence = Presence(address, SUPERVISOR, url, lambda word: (stopping if word == STOP else restarting).set())
     try:
         folder = None if snapshots is None else str(snapshots.absolute())
-        supervisor = Supervisor(ray, address, [(home.shard, folder) for home in homes], fronts, (listen, queue, url))
-        log.info("started", url=url, shards=len(homes), fronts=fronts)
-        while not stopping.wait(LOOK_SECONDS):
-            supervisor.look()
-            if restarting.is_set():
-                supervisor.restart(stopping)
-                restarting.clear()
-        log.info("stopping")
-        supervisor.stop()
+        if not stopping.is_set():
+            supervisor = Supervisor(ray, address, [(home.shard, folder) for home in homes], fronts, (listen, queue, url))
+            log.info("started", url=url, shards=len(homes), fronts=fronts)
+            while not stopping.wait(LOOK_SECONDS):
+                supervisor.look()
+                if restarting.is_set():
+                    supervisor.restart(stopping)
+                    restarting.clear()
+            log.info("stopping")
+            supervisor.stop()
     finally:
         presence.end()
         ray.shutdown()
         if held is not None:
             held.close()
     log.info("stopped")
+
+
+def _heed(stopping: threading.Event) -> None:
+    """Let signals say that it is time to stop, and end nothing at once: all that was started must end first."""
+    for number in SIGNALS:
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+            signal.signal(number, lambda *_: stopping.set())
 
 
 def _begin(ray: Any, address: str | None) -> None:

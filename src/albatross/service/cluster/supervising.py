@@ -42,6 +42,8 @@ class Supervisor:
             self._run(front_actor.remote())
         self._looking = {shard.state.remote(): shard for shard in self._shards}
         self._began = time.monotonic()
+        self._opened: set[Any] = set()
+        """Shards that have answered."""
         self._ended: set[tuple[int, int]] = set()
         """Silent owners, by shard and epoch, that were ended."""
 
@@ -54,15 +56,21 @@ class Supervisor:
         for call in ray.wait(list(self._running), num_returns=len(self._running), timeout=0)[0]:
             self._check_front(call)
             self._run(self._running.pop(call))
-        for call in ray.wait(list(self._looking), num_returns=len(self._looking), timeout=0)[0]:
-            with contextlib.suppress(ray.exceptions.RayError):  # it is being started again
-                if (refusal := ray.get(call)) is not None:
-                    raise InvalidInput(refusal)
-            shard = self._looking.pop(call)
-            self._looking[shard.state.remote()] = shard
+        self.look_at_shards()
         if time.monotonic() - self._began > SILENT_SECONDS:
             self._began = time.monotonic()
             self._end_silent()
+
+    def look_at_shards(self) -> None:
+        """Notice shards that have been opened, and those that cannot be."""
+        ray = self._ray
+        for call in ray.wait(list(self._looking), num_returns=len(self._looking), timeout=0)[0]:
+            shard = self._looking.pop(call)
+            self._looking[shard.state.remote()] = shard
+            with contextlib.suppress(ray.exceptions.RayError):  # it is being started again
+                if (refusal := ray.get(call)) is not None:
+                    raise InvalidInput(refusal)
+                self._opened.add(shard)
 
     def _end_silent(self) -> None:
         with contextlib.suppress(InvalidInput), contextlib.closing(connect(self._address)) as session:
@@ -113,5 +121,9 @@ class Supervisor:
         """Let all answer what waits, write snapshots, and end."""
         with contextlib.closing(connect(self._address, writing=True)) as session:
             tell(session, STOP)
-        self._ray.wait(list(self._running), num_returns=len(self._running), timeout=DRAIN_SECONDS)
-        self._ray.get([shard.close.remote() for shard in self._shards], timeout=DRAIN_SECONDS)
+            end, running = time.monotonic() + DRAIN_SECONDS, list(self._running)
+            while running and time.monotonic() < end and any(process.kind == FRONT for process in present(session)):
+                _, running = self._ray.wait(running, num_returns=len(running), timeout=AGAIN_SECONDS)
+        self.look_at_shards()
+        closing = [shard.close.remote() for shard in self._shards if shard in self._opened]  # the others have nothing to write
+        self._ray.wait(closing, num_returns=len(closing), timeout=DRAIN_SECONDS) if closing else None

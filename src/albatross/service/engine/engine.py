@@ -33,7 +33,7 @@ from albatross.service.engine.learned.retention import expired
 from albatross.service.engine.learned.silence import LOOK_SECONDS, Silence, check_silence, given_up
 from albatross.service.engine.queue import ALONE, Queue
 from albatross.service.engine.recovering.recovery import recover
-from albatross.service.engine.sharing import SHARING, follow, share
+from albatross.service.engine.sharing import SHARING, Known, TakeBase, begin_from, follow, known, share
 from albatross.service.engine.tickets import Promise, Ticket, tell_all
 from albatross.service.engine.warming import warm
 from albatross.service.storage.events import Decided, Forget, Genesis, Joined, Rated, Reacted, encode, handles_of
@@ -323,6 +323,8 @@ class Engine:
         try:
             if isinstance(request, ForgetUser):
                 ticket.answer = self._forget(request.user)
+            elif isinstance(request, TakeBase):
+                ticket.answer = self._take_base(request.version)
             elif isinstance(request, SHARING):
                 ticket.answer, self._handles = share(request, self._model, self._store, self._handles)
             elif isinstance(request, JoinUsers):
@@ -361,10 +363,23 @@ class Engine:
         remove_all(self.folder)
         self._store.erase(erased, Row(encode(Forget(time.time(), [seq for seq, _ in erased]))))
         self.home.erased()
+        self._rebuild()
+        return Forgotten(user, self._store.head.seq, len(erased), self._model.seq)
+
+    def _take_base(self, version: int) -> Known:
+        self._aside.join_writer()
+        self._aside.forget_past()
+        begin_from(version, self._model, self._store)
+        remove_all(self.folder)
+        self._rebuild()
+        self._begin_snapshot()
+        return known(self._model, self._store)
+
+    def _rebuild(self) -> None:
+        """The log means something else now."""
         self._enter("replaying")
         self._recover(self._progress)
         self._enter("ready")
-        return Forgotten(user, self._store.head.seq, len(erased), self._model.seq)
 
     def _begin_snapshot(self, ticket: Ticket | None = None) -> None:
         """Copy the model now; the copy is written while the service goes on."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from albatross.service.api.errors import EventInFlight, Overloaded
 from albatross.service.api.requests import ForgetUser, JoinUsers, LookBack, Recommend, TakeBackup, TakeSnapshot, Verify
 from albatross.service.engine.describing import describes
-from albatross.service.engine.sharing import SHARING
+from albatross.service.engine.sharing import SHARING, TakeBase
 from albatross.service.engine.tickets import Ticket
 
 MOST_AT_ONCE = 256
@@ -22,7 +22,7 @@ SLOWEST_PACE = 0.005
 PACE_SHARE = 0.1
 """What the last group counts for in the time that a request is said to take."""
 
-ALONE = (ForgetUser, JoinUsers, TakeSnapshot, TakeBackup, LookBack, Verify, *SHARING)
+ALONE = (ForgetUser, JoinUsers, TakeSnapshot, TakeBackup, LookBack, Verify, TakeBase, *SHARING)
 """Requests that are not committed together with others."""
 
 

@@ -6,12 +6,13 @@ These are asked by the process of the shard itself, never by a client.
 import time
 from typing import Any, cast
 
+from albatross.core.errors import InvalidInput
 from albatross.service.api.answers import Answer
 from albatross.service.api.errors import BadValue
 from albatross.service.api.requests import Request
 from albatross.service.engine.learned.model import Model
 from albatross.service.engine.learned.shared import Shared
-from albatross.service.storage.events import Exchanged, decode, digest_of_version, encode, handles_of
+from albatross.service.storage.events import Based, Exchanged, decode, digest_of_version, encode, handles_of
 from albatross.service.storage.reading import Sum, summed
 from albatross.service.storage.store import FollowingStore, Row, Store
 
@@ -55,6 +56,12 @@ class FollowCatalogue(Request[Known], frozen=True):
     """Copy what others have written to the catalogue."""
 
 
+class TakeBase(Request[Known], frozen=True):
+    """Begin the log anew from a base, which stands for all versions up to one. Takes as long as a replay."""
+
+    version: int
+
+
 class Sums(Answer, frozen=True):
     """How it went, as it is kept: sums over groups of ratings."""
 
@@ -68,6 +75,10 @@ class AskSums(Request[Sums], frozen=True):
 
 
 SHARING = (TakeAdded, FoldVersion, FollowCatalogue)
+"""What is quick."""
+
+BASED = b"based"
+"""Content of the handle of a base: there is only one thing it can be."""
 
 
 def share(request: Request[Any], model: Model, store: Store, handles: Sum) -> tuple[Answer, Sum]:
@@ -80,7 +91,11 @@ def share(request: Request[Any], model: Model, store: Store, handles: Sum) -> tu
     if isinstance(request, FoldVersion):
         return _fold(request, model, model.shared, following, handles)
     handles = follow(model, following, handles)
-    return Known(model.version, following.followed), handles
+    return known(model, store), handles
+
+
+def known(model: Model, store: Store) -> Known:
+    return Known(model.version, cast(FollowingStore, store).followed)
 
 
 def follow(model: Model, store: Store, handles: Sum) -> Sum:
@@ -93,6 +108,19 @@ def follow(model: Model, store: Store, handles: Sum) -> Sum:
         model.learn()
         handles = summed(((handle, seq) for seq, event in zip(seqs, events, strict=True) for handle in handles_of(event)), handles)
     return handles
+
+
+def begin_from(version: int, model: Model, store: Store) -> None:
+    """Write down that a base stands for all versions up to one. The model is then to be rebuilt from the log."""
+    if model.shared is None or not model.base < version <= model.version:
+        raise BadValue(f"version {version} of a base; accepted: {model.base + 1} to {model.version}")
+    base = store.base(version)
+    try:
+        model.shared.check(base.contents)
+    except InvalidInput as refusal:  # the shard goes on without it
+        raise BadValue(f"the base of version {version} cannot be used: {refusal}") from refusal
+    event = Based(time.time(), version, base.digest)
+    cast(FollowingStore, store).begin_from(version, Row(encode(event), [(handle, BASED) for handle in handles_of(event)]))
 
 
 def _take(model: Model, shared: Shared, store: FollowingStore) -> Added:
@@ -111,4 +139,4 @@ def _fold(request: FoldVersion, model: Model, shared: Shared, store: FollowingSt
         store.append([Row(encode(event))])
         model.read_version = lambda _: request.contents
         model.fold_all([store.head.seq], [event])
-    return Known(model.version, store.followed), handles
+    return known(model, store), handles

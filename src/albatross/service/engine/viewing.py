@@ -35,6 +35,7 @@ from albatross.service.engine.learned.ledger import latest_of
 from albatross.service.engine.learned.model import NONE, Model
 from albatross.service.engine.learned.series import BOUNDLESS
 from albatross.service.storage.events import (
+    Based,
     Decided,
     Described,
     Event,
@@ -195,7 +196,7 @@ def _logged(log: ReadableLog, genesis: Genesis, seq: int) -> LoggedEvent:
         return LoggedEvent(seq, "forget", event.at, erased=len(event.erased))
     if isinstance(event, Expire):
         return LoggedEvent(seq, "expire", event.at, erased=len(event.decisions))
-    if isinstance(event, Exchanged):
+    if isinstance(event, Exchanged | Based):
         return LoggedEvent(seq, "exchange", event.at, item_version=event.version)
     return LoggedEvent(seq, "genesis", event.at)
 

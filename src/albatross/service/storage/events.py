@@ -260,6 +260,14 @@ class Exchanged(Struct, frozen=True, array_like=True, tag="exchange"):
     """Of the payloads, which are stored beside the log."""
 
 
+class Based(Struct, frozen=True, array_like=True, tag="base"):
+    """One payload per shard stands for all versions up to this one: from here on, the model is what the whole log makes of that."""
+
+    at: float
+    version: int
+    digest: str
+
+
 class Joined(Struct, frozen=True, array_like=True, tag="join"):
     """A visitor is now known to be a user: the visitor's past and future events belong to that user."""
 
@@ -268,7 +276,7 @@ class Joined(Struct, frozen=True, array_like=True, tag="join"):
     user: str
 
 
-Event = Genesis | Item | Retire | Decided | Rated | Forget | Expire | Adopt | Reacted | Rewards | Described | Joined | Exchanged
+Event = Genesis | Item | Retire | Decided | Rated | Forget | Expire | Adopt | Reacted | Rewards | Described | Joined | Exchanged | Based
 
 CATALOGUE = (Item, Retire, Described, Rewards)
 """Events that are the same for all shards. They are in a log of their own; a shard copies them into its log before it uses them."""
@@ -325,6 +333,11 @@ def adoption_handle(number: int) -> bytes:
     return hashlib.blake2b(b"adoption %d" % number, digest_size=16).digest()
 
 
+def base_handle(version: int) -> bytes:
+    """What the event of a base is found by."""
+    return hashlib.blake2b(b"base %d" % version, digest_size=16).digest()
+
+
 def handles_of(event: Event) -> list[bytes]:
     """The handles of an event."""
     if type(event) is Rated:
@@ -343,6 +356,8 @@ def handles_of(event: Event) -> list[bytes]:
         return [adoption_handle(event.number)]
     if type(event) is Rewards:
         return [rewards_handle(event.number)]
+    if type(event) is Based:
+        return [base_handle(event.version)]
     return []
 
 

@@ -15,7 +15,19 @@ from albatross.service.api.errors import DiskFull, NotWritten, StorageFailed
 from albatross.service.storage.events import FORMAT
 from albatross.service.storage.folder import LOG
 from albatross.service.storage.mark import Head, Mark, read_mark, write_mark
-from albatross.service.storage.store import NO_CHAIN, SALT, DamagedLog, Found, Row, Written, chained, check_mark, check_rows, digest_of
+from albatross.service.storage.store import (
+    NO_CHAIN,
+    SALT,
+    Base,
+    DamagedLog,
+    Found,
+    Row,
+    Written,
+    chained,
+    check_mark,
+    check_rows,
+    digest_of,
+)
 
 CHUNK = 10_000
 """Rows read at a time."""
@@ -121,6 +133,12 @@ class LogReader:
 
     def version(self, number: int) -> Sequence[bytes | None]:
         raise DamagedLog(f"{self.path} is damaged: it names version {number} of what shards exchange, and a folder is one shard")
+
+    def base_version(self) -> int:
+        return 0
+
+    def base(self, version: int) -> Base:
+        raise DamagedLog(f"{self.path} is damaged: it names a base of what shards exchange, and a folder is one shard")
 
     def read(self, checked: bool = True) -> Iterator[tuple[int, list[bytes | None]]]:
         chain = NO_CHAIN

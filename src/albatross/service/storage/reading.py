@@ -8,7 +8,19 @@ from msgspec import MsgspecError
 from msgspec.structs import replace
 
 from albatross.core.errors import InvalidInput
-from albatross.service.storage.events import FORMAT, Adopt, Event, Genesis, adoption_handle, decode, decode_all, erased_by, handles_of
+from albatross.service.storage.events import (
+    FORMAT,
+    Adopt,
+    Based,
+    Event,
+    Genesis,
+    adoption_handle,
+    base_handle,
+    decode,
+    decode_all,
+    erased_by,
+    handles_of,
+)
 from albatross.service.storage.store import DamagedLog, ReadableLog
 
 Progress = Callable[[int, int], None]
@@ -50,6 +62,18 @@ def adoptions(log: ReadableLog) -> Iterator[tuple[int, Adopt]]:
         if not isinstance(event, Adopt):
             raise DamagedLog(f"the log is damaged at event {place.seq}: it is not what its handle says")
         yield place.seq, event
+
+
+def base_of(log: ReadableLog) -> tuple[int, Based] | None:
+    """The event that says by which base the log is to be understood, with its number; none where there is no base."""
+    version = log.base_version()
+    if version == 0:
+        return None
+    place = log.find(base_handle(version))
+    event = None if place is None else decode(log.body(place.seq) or b"")
+    if place is None or not isinstance(event, Based):
+        raise DamagedLog(f"the log is damaged: no event says that a base stands for versions up to {version}")
+    return place.seq, event
 
 
 def decoded(first: int, bodies: list[bytes | None], known: int = 0) -> tuple[Sequence[int], list[Event]]:

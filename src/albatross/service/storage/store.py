@@ -10,6 +10,7 @@ from hashlib import blake2b
 from typing import NamedTuple, Protocol
 
 from albatross.core.errors import InvalidInput
+from albatross.service.storage.events import digest_of_version
 from albatross.service.storage.mark import Head
 
 NO_CHAIN = bytes(16)
@@ -40,6 +41,21 @@ class Found(NamedTuple):
     """Empty only if the row was erased."""
 
 
+class Base(NamedTuple):
+    """What stands for the first versions of what shards exchange."""
+
+    version: int
+    """The last of them."""
+    told: Sequence[int]
+    """Per shard: the last of them that has a payload of it."""
+    contents: Sequence[bytes | None]
+    """Per shard: all its payloads as one; none where it has none."""
+
+    @property
+    def digest(self) -> str:
+        return digest_of_version([*self.contents, " ".join(map(str, (self.version, *self.told))).encode()])
+
+
 class ReadableLog(Protocol):
     """A log as it was at one time. Used by one thread."""
 
@@ -66,6 +82,12 @@ class ReadableLog(Protocol):
 
     def version(self, number: int) -> Sequence[bytes | None]:
         """The payloads of a version, one per shard; None for a shard that is not part of it. Only a sharded log has versions."""
+
+    def base_version(self) -> int:
+        """Up to which version one payload per shard stands for all; 0: there is no such base."""
+
+    def base(self, version: int) -> Base:
+        """The base of that version."""
 
     def close(self) -> None: ...
 
@@ -105,6 +127,9 @@ class FollowingStore(Store, Protocol):
     @property
     def followed(self) -> int:
         """How many catalogue events are in this log."""
+
+    def begin_from(self, version: int, row: Row) -> None:
+        """From here on the log is to be understood by the base of that version; the row says so."""
 
     def follow(self) -> Sequence[Row]:
         """Copy the next catalogue events to this log and return them. Empty: all of them are here."""

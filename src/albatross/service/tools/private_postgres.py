@@ -1,5 +1,6 @@
 """A private PostgreSQL server in a folder, on a local socket: for tests and experiments on one machine."""
 
+import contextlib
 import importlib.util
 import os
 import pwd
@@ -43,6 +44,15 @@ class PrivatePostgres:
         self._scratch = Path(tempfile.mkdtemp(prefix="albatross-postgres-"))  # a socket's path must be short
         self.settings = list(settings)
         self.data = self._scratch / "data" if folder is None else folder
+        try:
+            self._begin()
+        except BaseException:  # somebody was impatient
+            with contextlib.suppress(InvalidInput, subprocess.TimeoutExpired):
+                self.stop("immediate")
+            remove_unfinished(self._scratch)
+            raise
+
+    def _begin(self) -> None:
         self._give(self._scratch)
         if not (self.data / "PG_VERSION").exists():
             self.data.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -27,6 +27,7 @@ from albatross.service.engine.learned.series import SeriesKeeper
 from albatross.service.engine.learned.shared import Shared
 from albatross.service.engine.learned.visitors import Visitors, check_joins
 from albatross.service.storage.events import (
+    Based,
     Decided,
     Described,
     Event,
@@ -41,7 +42,7 @@ from albatross.service.storage.events import (
     Rewards,
     digest_of_version,
 )
-from albatross.service.storage.store import DamagedLog
+from albatross.service.storage.store import Base, DamagedLog
 
 ROOM = 64
 """Users and items there is room for at first. A full model doubles: when it grows is settled by the log alone."""
@@ -95,6 +96,8 @@ class Model:
         """The last version of what all shards know of items that was folded."""
         self.told = 0
         """The last of them that has a payload of this shard."""
+        self.base = 0
+        """Versions up to this one were folded as one, before anything else."""
         self.read_version: Callable[[int], Sequence[bytes | None]] = _no_version
         """Gives the payloads of a version; set by who reads a log."""
         self.lessons = 0
@@ -130,6 +133,16 @@ class Model:
         """So many more ratings of known users and items there is memory for, at least."""
         self._checked: tuple[int, int, int] | None = None
         self._state_id: tuple[int, str] | None = None
+
+    def begin_from(self, base: Base) -> None:
+        """Before the first event: what all shards have added up to a version, as one."""
+        if self.shared is None:
+            raise DamagedLog(f"the log is that of one shard, and there is a base of version {base.version}")
+        present = [content for content in self.shared.read(base.contents) if content is not None]
+        self._make_room(1, 1 + max((content.largest for content in present), default=0))
+        self.shared.fold(self.ledger, base.contents)
+        self.version = self.base = base.version
+        self.told = base.told[self.genesis.shard]
 
     def fold_all(self, seqs: Iterable[int], events: Iterable[Event]) -> None:
         """Take in the next events; ratings are learned at the next `learn`. Ratings come first here: a replay has millions of them."""
@@ -187,9 +200,13 @@ class Model:
             self._fold_version(event)
         elif isinstance(event, Joined):
             self._fold_join(event.visitor, event.user)
+        elif isinstance(event, Based) and event.version > self.base:
+            raise DamagedLog(f"nobody has the base of version {event.version}, by which event {seq} of the log is to be understood")
 
     def _fold_version(self, event: Exchanged) -> None:
         """What is known of items from all shards. Ratings before it are learned first: the place of a version is part of the order."""
+        if event.version <= self.base:
+            return
         self.learn()
         contents = self.read_version(event.version)
         if self.shared is None or digest_of_version(contents) != event.digest:
@@ -378,6 +395,7 @@ class Model:
             "expired": self.expired,
             "version": self.version,
             "told": self.told,
+            "base": self.base,
             "visitors": self.visitors.users,
         }
 
@@ -389,7 +407,7 @@ class Model:
         self.described.restore(saved["described"])
         self.given_up = saved["given_up"]
         self.expired = saved.get("expired", 0)
-        self.version, self.told = saved["version"], saved["told"]
+        self.version, self.told, self.base = saved["version"], saved["told"], saved.get("base", 0)
         self.visitors = Visitors(saved["visitors"])
         self._emptied = sum(visitor in self.users for visitor in self.visitors.users)
         self.pending = {user: dict(waiting) for user, waiting in saved["pending"].items()}

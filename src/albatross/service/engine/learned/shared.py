@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from albatross.core.agent import Agent
 from albatross.core.arrays import read_arrays, write_arrays
 from albatross.core.errors import InvalidInput
-from albatross.core.exchange import ROUNDING, Exchange, Payload
+from albatross.core.exchange import ROUNDING, Exchange, Gathering, Payload, lengthened
 from albatross.core.state import copied, flatten, restored
 from albatross.kernels.operations import Items
 from albatross.service.engine.learned.ledger import Ledger
@@ -42,6 +42,11 @@ class Content(NamedTuple):
     def moved(self) -> bool:
         return bool(self.items.size or self.payload.items.size)
 
+    @property
+    def largest(self) -> int:
+        """The largest number of an item."""
+        return max(int(items[-1]) if items.size else 0 for items in (self.items, self.payload.items))
+
     def to_bytes(self) -> bytes:
         return write_arrays((self.items, *self.counts)) + self.payload.to_bytes()
 
@@ -51,6 +56,31 @@ class Content(NamedTuple):
         own = 1 + len(Counts._fields)
         payload = Payload.of(arrays[own:], len(content))
         return cls(arrays[0], Counts(*arrays[1:own]), payload)
+
+
+class Contents:
+    """Contents of one shard, one after the other, as one."""
+
+    def __init__(self, agent: Agent) -> None:
+        """`agent`: one of the policy that has learned nothing."""
+        self._payloads = Gathering(agent)
+        self._counts = Counts(np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64))
+        self._touched = np.zeros(0, np.bool_)
+
+    def add(self, content: Content) -> None:
+        room = int(content.items[-1]) + 1 if content.items.size else 0
+        if room > len(self._touched):
+            room = max(room, 2 * len(self._touched))
+            self._touched = lengthened(self._touched, room)
+            self._counts = Counts(*(lengthened(array, room) for array in self._counts))
+        self._touched[content.items] = True
+        for total, added in zip(self._counts, content.counts, strict=True):
+            total[content.items] += added
+        self._payloads.add(content.payload)
+
+    def content(self) -> Content:
+        items = np.flatnonzero(self._touched).astype(np.int32)
+        return Content(items, Counts(*(array[items] for array in self._counts)), self._payloads.payload())
 
 
 class Shared:

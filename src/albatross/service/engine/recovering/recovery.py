@@ -11,6 +11,7 @@ from albatross.service.storage.reading import (
     NO_HANDLES,
     Progress,
     Sum,
+    base_of,
     check_erased,
     check_handles,
     decoded,
@@ -37,7 +38,7 @@ def recover(folder: Path, log: ReadableLog, genesis: Genesis, progress: Progress
     """Check the whole log and its handles, and replay what the newest sound snapshot does not know."""
     model, used, complaints = _newest(folder, log, genesis) if use_snapshots else (None, None, [])
     if model is None:
-        model = Model(genesis)
+        model = begun(log, genesis)
     handles = replay(log, model, progress, handles=NO_HANDLES if used is None else used.handles)
     if handles != sum_of_table(log):
         check_handles(log)
@@ -53,10 +54,26 @@ def _newest(folder: Path, log: ReadableLog, genesis: Genesis) -> tuple[Model | N
             complaints.append(f"{path} belongs to another log")
             continue
         try:
-            return snapshots.load(path, manifest, genesis), manifest, complaints
+            model = snapshots.load(path, manifest, genesis)
         except InvalidInput as error:
             complaints.append(str(error))
+            continue
+        if model.base == log.base_version():
+            return model, manifest, complaints
+        complaints.append(f"{path} is from before versions up to {log.base_version()} were put together")
     return None, None, complaints
+
+
+def begun(log: ReadableLog, genesis: Genesis) -> Model:
+    """A model that knows nothing but what stands for the first versions, if anything does."""
+    model, found = Model(genesis), base_of(log)
+    if found is not None:
+        seq, event = found
+        base = log.base(event.version)
+        if base.digest != event.digest:
+            raise DamagedLog(f"the base of version {event.version} is not the one that event {seq} of the log was written for")
+        model.begin_from(base)
+    return model
 
 
 def replay(log: ReadableLog, model: Model, progress: Progress = nothing, until: int | None = None, handles: Sum = NO_HANDLES) -> Sum:

@@ -11,7 +11,7 @@ from albatross.service.api.views import PastView, VerifyReport
 from albatross.service.engine.deciding.choosing import view_user
 from albatross.service.engine.learned import snapshots
 from albatross.service.engine.learned.model import Model
-from albatross.service.engine.recovering.recovery import replay
+from albatross.service.engine.recovering.recovery import begun, replay
 from albatross.service.engine.recovering.verifying import verify
 from albatross.service.storage.events import Genesis, decode
 from albatross.service.storage.home import Home
@@ -50,7 +50,7 @@ def _begin(folder: Path, log: ReadableLog, genesis: Genesis, seq: int) -> Model:
                 return snapshots.load(path, manifest, genesis)
             except InvalidInput:
                 continue
-    return Model(genesis)
+    return begun(log, genesis)
 
 
 def report(home: Home, genesis: Genesis) -> VerifyReport:

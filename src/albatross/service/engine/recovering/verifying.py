@@ -5,11 +5,10 @@ from typing import NamedTuple
 
 from albatross.service.engine.deciding.overlay import Overlay
 from albatross.service.engine.deciding.ruling import decide, request_of
-from albatross.service.engine.learned.model import Model
 from albatross.service.engine.learned.snapshots import kernel_of
-from albatross.service.engine.recovering.recovery import replay
-from albatross.service.storage.events import Decided, Genesis, erased_by
-from albatross.service.storage.reading import Progress, check_handles, nothing, read_events
+from albatross.service.engine.recovering.recovery import begun, replay
+from albatross.service.storage.events import Based, Decided, Genesis, erased_by
+from albatross.service.storage.reading import Progress, base_of, check_handles, nothing, read_events
 from albatross.service.storage.snapshots import manifests
 from albatross.service.storage.store import ReadableLog
 
@@ -25,12 +24,14 @@ class Verdict(NamedTuple):
     contradicted: list[int]
     skipped: list[str]
     """Snapshots that cannot be compared, and why."""
+    base: int
+    """Versions up to this one were taken as one, because they are not kept one by one; 0: every one was folded in its place."""
 
 
 def verify(log: ReadableLog, folder: Path, genesis: Genesis, progress: Progress = nothing) -> Verdict:
     """Rebuild the model from the log alone, checking every row, every handle and every snapshot."""
     sound, skipped = manifests(folder)
-    model = Model(genesis)
+    model, base = begun(log, genesis), base_of(log)
     comparable = {}
     for path, manifest in sound:
         if manifest.seq > log.head.seq:
@@ -40,6 +41,8 @@ def verify(log: ReadableLog, folder: Path, genesis: Genesis, progress: Progress 
             skipped.append(f"{path} was written by another version of the code")
         elif chain is None or chain.hex() != manifest.chain:
             skipped.append(f"{path} belongs to another log")
+        elif base is not None and manifest.seq < base[0]:
+            skipped.append(f"{path} is from before versions up to {base[1].version} were put together")
         else:
             comparable[manifest.seq] = manifest.state_id
     confirmed: list[int] = []
@@ -49,7 +52,8 @@ def verify(log: ReadableLog, folder: Path, genesis: Genesis, progress: Progress 
         (confirmed if model.state_id == comparable[seq] else contradicted).append(seq)
     replay(log, model, progress)
     check_handles(log)
-    return Verdict(log.head.seq, log.head.chain.hex(), model.state_id, model.ratings, model.decisions, confirmed, contradicted, skipped)
+    heads = (log.head.seq, log.head.chain.hex(), model.state_id, model.ratings, model.decisions)
+    return Verdict(*heads, confirmed, contradicted, skipped, model.base)
 
 
 class Redecided(NamedTuple):
@@ -62,10 +66,10 @@ class Redecided(NamedTuple):
 
 def redecide(log: ReadableLog, genesis: Genesis, progress: Progress = nothing) -> Redecided:
     """Make every decision of the log again, by the model as it was then."""
-    model, same, unknowable = Model(genesis), 0, 0
+    model, same, unknowable = begun(log, genesis), 0, 0
     model.read_version = log.version
     different: list[int] = []
-    forgotten = max((seq for seq, event in read_events(log, checked=False) if erased_by(event)), default=0)
+    forgotten = max((seq for seq, event in read_events(log, checked=False) if erased_by(event) or isinstance(event, Based)), default=0)
     for seq, event in read_events(log, progress):
         if isinstance(event, Decided):
             if seq <= max(forgotten, genesis.inherited):

@@ -14,9 +14,10 @@ from albatross.service.storage.mark import Head
 from albatross.service.storage.migration import reading_log
 from albatross.service.storage.postgres.keyring import PostgresKeyring
 from albatross.service.storage.postgres.lease import Lease
-from albatross.service.storage.postgres.log import Kept, PostgresLog, PostgresReader, copy_rows
+from albatross.service.storage.postgres.log import PostgresLog, PostgresReader, copy_rows
 from albatross.service.storage.postgres.session import BIRTH, connect, make_tables, name_of, shards_of, understood
 from albatross.service.storage.postgres.sharing import ShardLog
+from albatross.service.storage.postgres.wire import Kept
 from albatross.service.storage.snapshots import manifests, remove_all
 from albatross.service.storage.store import NO_CHAIN, DamagedLog, ReadableLog, Row, Written, chained
 

@@ -9,10 +9,11 @@ from psycopg.errors import DiskFull as NoRoom
 from albatross.core.errors import InvalidInput
 from albatross.service.api.errors import DiskFull, StorageFailed
 from albatross.service.storage.mark import Head
+from albatross.service.storage.postgres.bases import base_version_of, read_base
 from albatross.service.storage.postgres.lease import Lease, fenced
 from albatross.service.storage.postgres.session import Session, connect, name_of, understood
 from albatross.service.storage.postgres.wire import DUMPERS, Kept, bytes_of, copied_handles, copied_rows, numbers_of
-from albatross.service.storage.store import NO_CHAIN, SALT, DamagedLog, Found, Row, Written, chained, check_rows, digest_of
+from albatross.service.storage.store import NO_CHAIN, SALT, Base, DamagedLog, Found, Row, Written, chained, check_rows, digest_of
 
 CHUNK = 10_000
 """Rows read at a time."""
@@ -138,6 +139,14 @@ class PostgresReader:
                 binary=True,
             ).fetchall()
         return [row[0] for row in rows]
+
+    def base_version(self) -> int:
+        with understood(self.where):
+            return base_version_of(self._session, self.shard)
+
+    def base(self, version: int) -> Base:
+        with understood(self.where):
+            return read_base(self._session, version, self.where)
 
     def rows(self) -> Iterator[list[Written]]:
         before = 0

@@ -11,6 +11,7 @@ from albatross.core.errors import InvalidInput
 from albatross.service.storage.events import decode, handles_of, is_shared
 from albatross.service.storage.mark import Head
 from albatross.service.storage.migration import ANSWERED
+from albatross.service.storage.postgres.bases import BEGIN
 from albatross.service.storage.postgres.log import CHUNK, PostgresLog, PostgresReader, copy_rows
 from albatross.service.storage.postgres.session import BIRTH, CATALOGUE, connect, make_tables, name_of, shards_of, understood
 from albatross.service.storage.store import NO_CHAIN, SALT, CatalogueMoved, DamagedLog, Row, Written, chained, check_rows
@@ -62,6 +63,12 @@ class ShardLog(PostgresLog):
     def followed(self) -> int:
         """How many events of the catalogue are in this log."""
         return self._followed.seq
+
+    def begin_from(self, version: int, row: Row) -> None:
+        super().append([row], lambda: self._begin(version))
+
+    def _begin(self, version: int) -> None:
+        self._session.execute(BEGIN, (self.shard, version))
 
     def follow(self) -> list[Row]:
         """Copy the next events of the catalogue behind the head; returns them. None: all of them are here."""

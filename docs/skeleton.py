@@ -1,4 +1,4 @@
-"""A skeleton to copy: change what makes it yours, and `albatross check skeleton.py:Skeleton`."""
+"""A skeleton to copy. Change it, then run `albatross check skeleton.py:Skeleton`."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,9 +17,9 @@ from albatross.kernels.search.scoring import best_position
 
 @dataclass(frozen=True)
 class Skeleton(Policy):
-    """Show the item this user has rated best so far, and now and then any item.
+    """Show the item this user has rated best so far, and sometimes a random item.
 
-    Model: the score of item j for user u is the mean of u's ratings of j, or 0 where there are none;
+    Model: the score of item j for user u is the mean of u's ratings of j, or 0 without ratings;
     with probability ε a uniformly random candidate is shown instead.
 
     Symbols: exploration ε.
@@ -32,7 +32,7 @@ class Skeleton(Policy):
     0.2
     """
 
-    exploration: float = parameter(0.1, "how often any item is shown (ε)", at_least=0, at_most=1)
+    exploration: float = parameter(0.1, "probability of a random item (ε)", at_least=0, at_most=1)
 
     def settings(self) -> "Settings":
         return Settings(self.exploration)
@@ -46,19 +46,19 @@ class Skeleton(Policy):
 
 
 class Settings(NamedTuple):
-    """Hyperparameters as numbers: what compiled code gets."""
+    """The hyperparameters as numbers, for compiled code."""
 
     exploration: float
 
 
 class State(NamedTuple):
-    """All that is learned: arrays whose first axis is users or items, and tables of pairs. Saved, replayed, grown for you."""
+    """Everything that is learned: arrays whose first axis is users or items, and tables of pairs. Agents save, replay and grow it."""
 
     pairs: Pairs
 
 
 class Scratch(NamedTuple):
-    """Room to work in. Never saved; assume nothing about what it holds."""
+    """Working arrays. Never saved; their initial contents may be anything."""
 
     means: Vector
 

@@ -2,6 +2,6 @@
 
 import os
 
-# One core for everybody: threads of the linear algebra behind NumPy would wait busily, and count as its time.
+# One core for all: threads of NumPy's linear algebra would busy-wait, and count as its time.
 for library in ("OPENBLAS", "MKL", "OMP"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")

@@ -44,7 +44,7 @@ LONGER: dict[str, Callable[[], Iterator[Line]]] = {
     "page-map": page.page_map,
     "page-million": page.page_million,
 }
-"""The same, and more of it."""
+"""The same, with more cases."""
 
 COLUMNS = "| {:<10} | {:<38} | {:<22} | {:<25} | {:>6} | {:<10} | {:<6} |"
 

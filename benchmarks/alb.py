@@ -1,4 +1,4 @@
-"""How fast a step of ALB is: against NumPy, and as time goes on."""
+"""The speed of a step of ALB: against NumPy, and over time."""
 
 import statistics
 import time
@@ -29,7 +29,7 @@ def step() -> Iterator[Line]:
 
 
 def _compiled_trial(environment: Gaussian, seed: int) -> float:
-    """CPU seconds of one trial, its set-up included."""
+    """CPU seconds of one trial, including its set-up."""
     return cpu_seconds(lambda: simulate(POLICY, environment, HORIZON, seed))
 
 
@@ -52,7 +52,7 @@ def _numpy_trial(environment: Gaussian, seed: int) -> float:
 
 
 def growth() -> Iterator[Line]:
-    """Whether a step becomes dearer with time."""
+    """Whether the cost of a step grows with time."""
     trials = [_fifths(seed) for seed in range(9)]
     second, last = (statistics.median(fifths[which] for fifths in trials) for which in (1, 4))
     one, other = Quantity("last fifth", last), Quantity("second fifth", second)

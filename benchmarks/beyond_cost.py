@@ -1,4 +1,4 @@
-"""What a step of mean-field costs against one of ALB, whole trials in turns: `python -m benchmarks.beyond_cost`."""
+"""The cost of a step of mean-field against one of ALB, whole trials in turns: `python -m benchmarks.beyond_cost`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Whether keeping each user's V until one of its items changes would save anything: `python -m benchmarks.changes`."""
+"""Whether caching each user's V until one of its items changes would save time: `python -m benchmarks.changes`."""
 
 from albatross import environments, simulate
 from albatross.core.recording import Recording
@@ -6,7 +6,7 @@ from albatross.policies.alb import ALB
 
 
 def shares(recording: Recording) -> tuple[float, float, float]:
-    """Of a returning user's items, how many changed since the last visit; how many visits find none changed; how many items there are."""
+    """Share of a returning user's items that changed since the last visit; share of visits with no change; number of items."""
     rated: dict[int, set[int]] = {}
     last_visit: dict[int, int] = {}
     last_change: dict[int, int] = {}

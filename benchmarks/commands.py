@@ -1,4 +1,4 @@
-"""What a new process costs: imports, machine code compiled or loaded, and then the work."""
+"""The cost of a new process: imports, machine code compiled or loaded, and then the work."""
 
 import os
 import statistics
@@ -25,7 +25,7 @@ print(time.process_time() - began)
 
 
 def command() -> Iterator[Line]:
-    """What a person pays who types a command: once with nothing compiled, then always."""
+    """The cost of a command: the first time with nothing compiled, then always."""
     with tempfile.TemporaryDirectory() as folder:
         surroundings = Surroundings(Path(folder))
         run = (sys.executable, "-X", "importtime", str(Path(sys.executable).with_name("albatross")), *COMMAND)
@@ -44,7 +44,7 @@ MOST_COLD = {"mean-field": 12.0, "alb": 12.0}
 
 
 def cold() -> Iterator[Line]:
-    """The first result of `albatross run` where nothing is compiled yet, in the processor time of the whole process."""
+    """The first result of `albatross run` with nothing compiled, in processor time of the whole process."""
     with tempfile.TemporaryDirectory() as folder:
         surroundings = Surroundings(Path(folder))
         for policy, limit in MOST_COLD.items():
@@ -55,7 +55,7 @@ def cold() -> Iterator[Line]:
 
 
 def start_up() -> Iterator[Line]:
-    """What the first trial of a process costs before its first step."""
+    """The cost of the first trial of a process before its first step."""
     with tempfile.TemporaryDirectory() as folder:
         surroundings = Surroundings(Path(folder))
         first_trial = (sys.executable, "-c", FIRST_TRIAL)
@@ -71,11 +71,11 @@ class Call(NamedTuple):
     cpu_seconds: float
     """User and system time of the process and its children."""
     import_share: float
-    """Part of the time on the clock that was imports, where the interpreter was asked to tell."""
+    """Share of the wall time spent on imports, if the interpreter was asked to report it."""
 
 
 class Surroundings:
-    """A place of its own for what processes leave behind: machine code and bytecode."""
+    """A separate place for files that processes leave behind: machine code and bytecode."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

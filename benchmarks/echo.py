@@ -1,4 +1,4 @@
-"""A bare uvicorn that answers any body with so many bytes: what a request costs before anybody looks at it.
+"""A bare uvicorn that answers any body with so many bytes: the cost of a request without an application.
 
 `python -m benchmarks.echo BYTES` prints its port and serves until it is ended.
 """

@@ -1,4 +1,4 @@
-"""What a step of each policy takes at the size of MovieLens 100K, beside the limit for it.
+"""The time of a step of each policy at the size of MovieLens 100K, beside its limit.
 
 Run it twice: a process that has just compiled a policy runs it slower than one that loads the machine code.
 """
@@ -17,16 +17,16 @@ LIMIT = 40e-6
 """Seconds a step."""
 
 LIMITS = {
-    "epsilon-als": 80e-6,  # fits the whole factorization anew after every 50 ratings: that is the policy
-    "knn-bandit, 10 neighbours": 70e-6,  # who is among the nearest ten is known only when all have been drawn
+    "epsilon-als": 80e-6,  # fits the whole factorization again after every 50 ratings, by design
+    "knn-bandit, 10 neighbours": 70e-6,  # the nearest ten are known only when all have been drawn
 }
-"""Policies with a limit of their own, each with its reason."""
+"""Policies with their own limit, each with its reason."""
 
 PROTOCOLS = ("repeats", "no-repeats")
 
 
 def steps() -> Iterator[Line]:
-    """A step of a trial of 25,000: the quickest of two seeds, because a limit knows nothing of what else the machine does."""
+    """A step of a trial of 25,000: the quickest of two seeds, because other load on the machine should not count."""
     for name in policies.names():
         yield from _steps(name, policies.create(name))
     yield from _steps("knn-bandit, 10 neighbours", KNNBandit(n_neighbors=10))
@@ -42,7 +42,7 @@ def _steps(name: str, policy: Policy) -> Iterator[Line]:
 
 
 def _world(policy: Policy, protocol: str) -> Environment:
-    """MovieLens 100K; where it is not there, or cannot tell what the policy is told, a synthetic world of its size."""
+    """MovieLens 100K; if it is missing, or cannot give what the policy needs, a synthetic world of its size."""
     if not policy.needs:
         try:
             return environments.create("movielens-100k", {"protocol": protocol})

@@ -1,4 +1,4 @@
-"""What rules of a recommendation cost beside the policy, with 100,000 items: `python -m benchmarks.filters`."""
+"""The cost of rules of a recommendation beside the policy, with 100,000 items: `python -m benchmarks.filters`."""
 
 import statistics
 import time

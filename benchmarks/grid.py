@@ -22,18 +22,18 @@ RANKS = (3, 5, 8, 16, 32)
 CATALOGUES = (100, 1_682, 20_000, 1_000_000)
 N_USERS = 200
 N_RATINGS = 25_000
-"""History at which steps are measured: as many ratings as a trial has, in the beginning those of random items."""
+"""Number of past ratings when steps are measured: as many as a trial has, at first of random items."""
 
 TURNS = 5
 MOST_BYTES = 4e9
-"""What the NumPy yardstick may take: it keeps whole matrices."""
+"""Memory limit of the NumPy yardstick: it keeps whole matrices."""
 
 NEAR_THE_LIMIT = 2.5
-"""How many times the arithmetic limit scoring may take, from MovieLens's 1,682 items on, at the ranks that have the target."""
+"""Limit of scoring time in multiples of the arithmetic limit, from MovieLens's 1,682 items on, at the ranks with a target."""
 
 
 def step(ranks: tuple[int, ...] = (5, 16), catalogues: tuple[int, ...] = (100, 1_682, 20_000)) -> Iterator[Line]:
-    """Steps at a history of 25,000 ratings, all items being candidates; medians of steps that were taken in turns."""
+    """Steps after 25,000 ratings, with all items as candidates; medians of steps taken in turns."""
     for rank, n_items in product(ranks, catalogues):
         cell = f"k = {rank}, m = {n_items:,}"
         seconds = _medians(rank, n_items)
@@ -73,7 +73,7 @@ def _medians(rank: int, n_items: int) -> dict[str, list[float]]:
 
 
 def take(yardstick: NumpyALB | LiteralALB, user: int, item: int, reward: float) -> tuple[float, float]:
-    """Seconds of `select` and of `update`, of the item that the policy showed."""
+    """Seconds of `select` and of `update`, for the item that the policy showed."""
     began = time.thread_time()
     yardstick.select(user)
     selected = time.thread_time()

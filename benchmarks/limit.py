@@ -2,7 +2,7 @@
 
 Scoring an item of rank k takes k(k + 1)/2 multiply-adds to whiten it, k to square that and k for its mean. Here as many are done with
 the same coordinates in the same layout, each read once, fused, with the rank known to the compiler, and with all else in registers:
-no roots, no results to write, no scores to compare. Nothing useful comes out, and nothing that does the same work can be quicker.
+no roots, no results to write, no scores to compare. The result is useless, and nothing that does the same work can be quicker.
 """
 
 import functools
@@ -20,7 +20,7 @@ from albatross.kernels.compiling import OPTIONS
 from albatross.kernels.search.lanes import LANES
 from benchmarks.stepping import new_reading, now
 
-write: Any = cgutils  # published without types
+write: Any = cgutils  # it has no type hints
 
 _NUMBERS = ir.VectorType(ir.DoubleType(), LANES)
 _PLACES = ir.VectorType(ir.IntType(32), LANES)
@@ -86,7 +86,7 @@ def _triad(rank: int) -> Callable[..., Any]:
 
 
 def seconds(item_factors: NDArray[np.float64], repetitions: int) -> NDArray[np.float64]:
-    """How long the multiply-adds of scoring all items take, each repetition by itself."""
+    """The time of the multiply-adds of scoring all items, per repetition."""
     coordinates = item_factors.T
     moments = np.zeros(repetitions + 1, np.int64)
     sums = np.zeros((N_SUMS, LANES))

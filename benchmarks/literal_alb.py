@@ -1,4 +1,4 @@
-"""ALB as Algorithm 1 of the paper writes it, in NumPy: everything is found anew in the history of all ratings, at every step.
+"""ALB exactly as Algorithm 1 of the paper, in NumPy: everything is computed again from the history of all ratings, at every step.
 
 X and Z have a row per rating, the vector of its item and of its user; lines 16 and 18 overwrite all rows of a user and of an item.
 Only the scan over the items is written for NumPy rather than as a loop. As in the policy, A_u also enters the row of the
@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 
 
 class LiteralALB:
-    """The same algorithm from the same start in other arithmetic: agrees with the policy up to rounding."""
+    """The same algorithm from the same start in other arithmetic: it agrees with the policy up to rounding."""
 
     def __init__(self, policy: ALB, user_factors: Array, item_factors: Array, horizon: int) -> None:
         self.settings, self.rank = policy.settings(), policy.rank
@@ -25,7 +25,7 @@ class LiteralALB:
         self.item_rows, self.user_rows = np.zeros((horizon, policy.rank)), np.zeros((horizon, policy.rank))  # X and Z
 
     def recall(self, users: NDArray[np.int64], items: NDArray[np.int64], rewards: Array) -> None:
-        """Begin with these ratings in the history, and the present vectors in its rows."""
+        """Begin with these ratings in the history, and the current vectors in its rows."""
         self.n_ratings = n_ratings = users.size
         self.users[:n_ratings], self.items[:n_ratings], self.ratings[:n_ratings] = users, items, rewards
         self.item_rows[:n_ratings], self.user_rows[:n_ratings] = self.item_factors[items], self.user_factors[users]

@@ -1,11 +1,11 @@
-"""A small HTTP client for one machine: keeps its connection, costs little beside the server it measures."""
+"""A small HTTP client for one machine: it keeps its connection, and costs little compared to the server it measures."""
 
 import asyncio
 from typing import Self
 
 
 class Connection:
-    """One connection that is kept. Whatever goes wrong with it is a `ConnectionError`."""
+    """One persistent connection. Any failure is a `ConnectionError`."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer

@@ -26,7 +26,7 @@ HORIZON = 25_000
 
 
 def steps() -> Iterator[Line]:
-    """A step of a whole trial on each of the paper's data sets that are here, both policies with their defaults."""
+    """A step of a whole trial on each available data set of the paper, both policies with their defaults."""
     for name, environment in available_environments()[0].items():
         for policy in (MeanField(), ALB()):
             simulate(policy, environment, horizon=1)  # compiles or loads
@@ -51,7 +51,7 @@ def _informed(policy: Policy, n_items: int, n_ratings: int = N_RATINGS) -> Agent
 
 
 def search(sizes: tuple[tuple[int, float], ...] = ((100_000, 1 / 3), (1_000_000, 1 / 5))) -> Iterator[Line]:
-    """The best item, of all and of all but three, against looking at every item, in turns; after a rating each."""
+    """The best item, of all and of all but three, against scoring every item, in turns; each after a rating."""
     for n_items, most in sizes:
         agent = _informed(MeanField(), n_items)
         others = np.delete(np.arange(n_items, dtype=np.int32), [3, 5, 7])
@@ -98,20 +98,20 @@ BEYOND = 12e-6
 
 
 def single(names: tuple[str, ...] = ("mean-field", "alb", "item-ucb")) -> Iterator[Line]:
-    """What one call from Python takes beyond the compiled code that it runs, among 1,700 items."""
+    """The time of one call from Python beyond its compiled code, with 1,700 items."""
     for name in names:
         watched = Watched(create(name), Gaussian(n_users=1_000, n_items=1_700))
         watched.live(2_000)
         inside = watched.live(2_000)
         for part, compiled in (("select", inside.select), ("update", inside.update)):
             if (name, part) == ("mean-field", "select"):
-                continue  # in the watched loop it takes four times as long as in `choose`, so that it is no yardstick
+                continue  # in the watched loop it takes four times as long as in `choose`, so it is not comparable
             beyond = float(np.median(_calls(watched.agent, part)) - np.median(compiled))
             yield Line.at_most(f"{part} from Python, {name}", Quantity("beyond kernel", beyond), Quantity("limit", BEYOND), 1.0)
 
 
 def _calls(agent: Agent, part: str) -> NDArray[np.float64]:
-    """Seconds of two thousand calls. Off the clock: they are so short that few are interrupted."""
+    """Seconds of two thousand calls, in wall time: they are so short that few are interrupted."""
     random = np.random.default_rng(3)
     users, items = random.integers(agent.n_users, size=2_000).tolist(), random.integers(agent.n_items, size=2_000).tolist()
     taken = np.empty(len(users))

@@ -1,4 +1,4 @@
-"""What all benchmarks share: how time is taken, and what a line of the table is."""
+"""Shared by all benchmarks: how time is measured, and a line of the table."""
 
 import statistics
 import time
@@ -26,14 +26,14 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Line:
-    """Two quantities of one run, and what was hoped of them."""
+    """Two quantities of one run, and their target."""
 
     what: str
     one: Quantity
     other: Quantity
     target: str = "–"
     met: bool | None = None
-    """None where there is no target."""
+    """None without a target."""
 
     @classmethod
     def at_most(cls, what: str, one: Quantity, other: Quantity, most: float) -> Self:
@@ -46,7 +46,7 @@ class Line:
 
 
 def cpu_seconds(work: Callable[[], object]) -> float:
-    """Processor time rather than time on the clock: other processes may want the machine, too."""
+    """Processor time, not wall time: other processes may use the machine too."""
     began = time.thread_time()
     work()
     return time.thread_time() - began

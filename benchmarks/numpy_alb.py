@@ -1,7 +1,7 @@
-"""ALB in NumPy, as someone who knows NumPy well would write it: the yardstick for the compiled policy.
+"""ALB in well-written NumPy: the yardstick for the compiled policy.
 
 It keeps the same statistics (the sums of each item, terms exchanged when a user moves; a user's own sums built at the visit)
-and never loops over items or over a user's pairs. What is used together lies together, so that one call does for all.
+and never loops over items or over a user's pairs. Data that are used together are stored together, so that one call is enough.
 """
 
 import math
@@ -14,11 +14,11 @@ from albatross.policies.alb import ALB
 Array = NDArray[np.float64]
 
 REBUILD_INTERVAL = 4096
-"""Updates between two rebuilds of the item sums, at least, as in the policy."""
+"""Minimum number of updates between two rebuilds of the item sums, as in the policy."""
 
 
 class NumpyALB:
-    """The same algorithm from the same start in other arithmetic: agrees with the policy up to rounding."""
+    """The same algorithm from the same start in other arithmetic: it agrees with the policy up to rounding."""
 
     def __init__(self, policy: ALB, user_factors: Array, item_factors: Array) -> None:
         self.settings = policy.settings()
@@ -42,7 +42,7 @@ class NumpyALB:
         self.widths, self.scores = np.empty(n_items), np.empty(n_items)
 
     def recall(self, users: NDArray[np.int64], items: NDArray[np.int64], rewards: Array) -> None:
-        """Begin with these ratings and the present vectors."""
+        """Begin with these ratings and the current vectors."""
         for user, item, reward in zip(users.tolist(), items.tolist(), rewards.tolist(), strict=True):
             self._remember(user, item, reward)
         self._rebuild()
@@ -107,7 +107,7 @@ class NumpyALB:
         weights[position, 1] += reward
 
     def _rebuild(self) -> None:
-        """Sum afresh: exchanging leaves a rounding error behind each time."""
+        """Recompute the sums: each exchange adds a rounding error."""
         self.n_updates_at_rebuild = self.n_updates
         self.sums[:] = self.no_ratings
         for user, vector in enumerate(self.user_factors):

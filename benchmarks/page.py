@@ -67,7 +67,7 @@ DRAGGED = """async (count) => {
 
 
 def page_map() -> Iterator[Line]:
-    """10,000 items on the map, dragged about."""
+    """10,000 items on the map, dragged around."""
     with tempfile.TemporaryDirectory() as folder:
         shop = _imported(Path(folder), n_users=1_000, n_items=10_000, n_ratings=60_000)
         with _served(shop) as (base, browser):
@@ -104,7 +104,7 @@ def page_million() -> Iterator[Line]:
 
 
 def _imported(folder: Path, n_users: int, n_items: int, n_ratings: int) -> Path:
-    """A folder of the service that has learned from invented ratings, no pair of them twice."""
+    """A folder of the service that has learned from random ratings, each pair once."""
     random = np.random.default_rng(0)
     tastes, kinds = random.normal(size=(n_users, 3)), random.normal(size=(n_items, 3))
     pairs = random.choice(n_users * n_items, size=n_ratings, replace=False) if n_ratings < n_users * n_items else np.arange(n_ratings)

@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 
 class NumpyPTS:
-    """One particle after the other, as published implementations go about it.
+    """One particle after the other, as in published implementations.
 
     From the same start and the same streams it draws the same as the policy, up to rounding.
     """
@@ -84,7 +84,7 @@ class NumpyPTS:
 
 
 class BatchedNumpyPTS(NumpyPTS):
-    """All particles in one call each time, as someone who knows NumPy well would write it."""
+    """All particles in one call each time, in well-written NumPy."""
 
     def update(self, user: int, item: int, reward: float) -> None:
         gram, moment = self._user_statistics(self.items, user)

@@ -1,4 +1,4 @@
-"""How long a service takes to start, with a snapshot and from the log alone: `python -m benchmarks.recovery [RATINGS]`."""
+"""The start-up time of a service, with a snapshot and from the log alone: `python -m benchmarks.recovery [RATINGS]`."""
 
 import json
 import shutil

@@ -17,7 +17,7 @@ PARTS = 10
 
 
 def seconds_per_part(name: str, n_users: int) -> list[float]:
-    """How long each tenth of the ratings took: histories grow on the way."""
+    """The time of each tenth of the ratings: histories grow over time."""
     random = np.random.default_rng(0)
     users, items = random.integers(n_users, size=N_RATINGS), random.integers(N_ITEMS, size=N_RATINGS)
     rewards = random.integers(1, 6, size=N_RATINGS).astype(float)

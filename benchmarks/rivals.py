@@ -1,4 +1,4 @@
-"""How fast the rivals are: PTS against NumPy, NMF-Bandit against ALB."""
+"""The speed of the rivals: PTS against NumPy, NMF-Bandit against ALB."""
 
 from collections.abc import Iterator
 from functools import partial

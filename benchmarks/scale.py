@@ -1,4 +1,4 @@
-"""What a step of ALB depends on, and what it does not; and how many bytes are kept."""
+"""What the cost of a step of ALB depends on, and what not; and memory per user, item and pair."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -49,7 +49,7 @@ def history() -> Iterator[Line]:
 
 
 def repeats() -> Iterator[Line]:
-    """A long life against a short one, in which users rate the same 20 items again and again."""
+    """A long trial against a short one, in which users rate the same 20 items again and again."""
     short, long = (_replayed(n_ratings) for n_ratings in (10_000, 1_000_000))
     yield from _compared("10,000 → 1,000,000 ratings", short[0], long[0], most=1.2)
     seconds = []
@@ -128,7 +128,7 @@ def _compared(what: str, fewer: Watched, more: Watched, most: float | None = Non
 
 
 def _rated_items(watched: Watched) -> NDArray[np.int32]:
-    """Per user, the item they rated first."""
+    """Per user, their first rated item."""
     pairs = watched.agent.state.pairs
     items: NDArray[np.int32] = pairs.items[pairs.first]
     return items

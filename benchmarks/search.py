@@ -1,4 +1,4 @@
-"""Large catalogues and large publics: the exact search against looking at every item, and whether a long life stays as quick as it was."""
+"""Large catalogues and many users: the exact search against scoring every item, and whether long trials stay fast."""
 
 import resource
 import time
@@ -16,11 +16,11 @@ from benchmarks.measuring import Line, Quantity
 
 NEVER = 10**12
 HARDLY_SLOWER = 1.1
-"""The search may take so many times as long as looking at every item, at most: where vectors are long, nothing can be left out."""
+"""Limit of the search time relative to scoring every item: with long vectors, nothing can be skipped."""
 
 
 def search(cells: tuple[tuple[int, int, int], ...] = ((5, 100_000, 4_000), (16, 100_000, 1_000), (5, 1_000_000, 1_000))) -> Iterator[Line]:
-    """Whole trials over the whole catalogue, arranging it included; both ways live the same life to the last bit."""
+    """Whole trials over the whole catalogue, including its arrangement; both ways give the same trial to the last bit."""
     for rank, n_items, horizon in cells:
         searched, scanned = _lives(rank, n_items, horizon)
         if searched.state_id != scanned.state_id:

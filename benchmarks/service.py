@@ -1,4 +1,4 @@
-"""How much a server holds: `python -m benchmarks.service`.
+"""The throughput of a server: `python -m benchmarks.service`.
 
 A server process and a client process on one machine. The client keeps so many requests in flight over as many connections; every rating is
 durable before it is answered. Time on the clock is what users wait for, so run it on a machine that does nothing else. Processor time is
@@ -45,11 +45,11 @@ from benchmarks.serving import (
 
 LEAST_FEEDBACKS, LEAST_RECOMMENDATIONS, MOST_MILLISECONDS = 1_000, 2_000, 25.0
 MOST_ECHOES = 2.2
-"""A request may cost so many times what an echo costs."""
+"""Limit of the cost of a request in echoes."""
 LEAST_SHARE = 0.9
 """Of the requests that a core can answer, so many at least where they say more than they must."""
 ROUNDS = 3
-"""How often each is measured; the least of the processor times counts, as whatever else runs only adds to it."""
+"""Number of repetitions; the least processor time counts, because other load only adds to it."""
 
 WHERE = b'"where": {"attribute": "category", "is": "c3"}'
 EXPLAIN = b'"explain": true'
@@ -57,7 +57,7 @@ POLICIES = {"alb": ("--policy=alb", f"--set=rank={RANK}"), "mean-field": ("--pol
 
 
 async def measure(folder: Path, policy: str) -> tuple[dict[str, Load], dict[str, Load]]:
-    """What each kind of request takes, and what its echo does where it is compared with one."""
+    """The cost of each kind of request, and of its echo if it is compared with one."""
     loads: dict[str, list[Load]] = {}
     echoes: dict[str, list[Load]] = {}
     async with Service(folder, POLICIES[policy]) as service:
@@ -102,7 +102,7 @@ class TimedMark(Mark):
 
 
 class TimedLog(SQLiteLog):
-    """A log that knows how long its commits took, and how much of that was waiting for the disk."""
+    """A log that records the time of its commits, and how much of it was waiting for the disk."""
 
     commits = 0
     waiting = 0.0

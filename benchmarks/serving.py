@@ -1,4 +1,4 @@
-"""Servers to be measured, what is asked of them, and what came of it."""
+"""Servers to measure, their requests, and the results."""
 
 import asyncio
 import itertools
@@ -17,21 +17,21 @@ USERS, ITEMS, RANK = 1_000, 1_700, 5
 IN_FLIGHT = 16
 WARM_UP, REQUESTS = 1_000, 12_000
 SHED_SECONDS = 0.1
-"""After which somebody asks again who was told to come later: only where the machine is not ours alone."""
+"""Pause before a client that was refused for overload asks again; needed only on a busy machine."""
 EVENTS = ("look", "click", "stay", "cart", "buy")
-"""What is worth 1 to 5."""
+"""Events with rewards 1 to 5."""
 
 Ask = Callable[[int], tuple[str, bytes]]
 
 
 @dataclass(frozen=True)
 class Load:
-    """What came of many requests, in seconds."""
+    """The result of many requests, in seconds."""
 
     rate: float
     waits: list[float]
     network: float
-    """Processor time a request of the thread that talks to the network: reading, checking, writing."""
+    """Processor time per request of the network thread: reading, checking, writing."""
     engine: float
     """The same of the engine's thread: deciding, learning, the log."""
 
@@ -44,7 +44,7 @@ class Load:
 
 
 def processor_times(process: int) -> tuple[float, float]:
-    """Seconds that the first thread of a process and all others have computed so far."""
+    """Processor seconds of the first thread of a process, and of all others."""
     spent: dict[int, float] = {}
     for task in Path(f"/proc/{process}/task").iterdir():
         fields = (task / "stat").read_text().rpartition(")")[2].split()
@@ -74,7 +74,7 @@ class Server:
                 began = time.perf_counter()
                 status, answer = await connection.post(path, body)
                 waits.append(time.perf_counter() - began)
-                while status == 429:  # the machine has more to do than this
+                while status == 429:  # the machine is overloaded
                     await asyncio.sleep(SHED_SECONDS)
                     status, answer = await connection.post(path, body)
                 if status != 200:
@@ -102,7 +102,7 @@ class Service(Server):
         line = {"event": ""}
         while line["event"] != "ready":
             written = await self.process.stderr.readline()
-            if not written.startswith(b"{"):  # what the compiler says, the first time
+            if not written.startswith(b"{"):  # output of the compiler, the first time
                 continue
             line = json.loads(written)
             if line["event"] == "listening":
@@ -145,7 +145,7 @@ def recommend_with(more: bytes) -> Ask:
 
 
 def event(prefix: str) -> Ask:
-    """What a rating is, said by the name of an event."""
+    """The named event for a rating."""
 
     def ask(number: int) -> tuple[str, bytes]:
         user, item = number * 7919 % USERS, number * 104_729 % ITEMS

@@ -30,7 +30,7 @@ STEPS = (10_000, 25_000)
 
 
 def exchange() -> Iterator[Line]:
-    """What one shard does for an exchange of 100,000 items of rank 5 after 10,000 ratings: take, write, read all, fold."""
+    """The work of one shard for an exchange of 100,000 items of rank 5 after 10,000 ratings: take, write, read all, fold."""
     for policy in (ALB(rank=5, ridge=0.1), MeanField(rank=5)):
         seconds, size = _exchange(policy)
         yield Line.at_most(

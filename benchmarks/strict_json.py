@@ -1,4 +1,4 @@
-"""What it takes to read a body strictly, beside msgspec alone: `python -m benchmarks.strict_json`."""
+"""The time to read a body strictly, beside msgspec alone: `python -m benchmarks.strict_json`."""
 
 import json
 import timeit
@@ -22,7 +22,7 @@ BODIES: dict[str, tuple[bytes, type[Recommend] | type[Feedback]]] = {
 
 
 def microseconds(read: Callable[[bytes], object], body: bytes) -> float:
-    """The quickest of a few, whatever comes of it."""
+    """The quickest of a few runs, whatever the result."""
 
     def attempt() -> None:
         try:

@@ -20,7 +20,7 @@ USERS, ITEMS, RATINGS, STEPS = 10_000_000, 1_000_000, 100_000_000, 1_000_000
 N_CANDIDATES = 500
 PARTS = 100
 AT_A_TIME = 0.01
-"""The part of all users among whom the next one to rate is found."""
+"""The share of all users among whom the next rating user is drawn."""
 MOST_BYTES = 8e9
 STAYS_FLAT = 1.2
 

@@ -1,13 +1,13 @@
-"""What regret is left to whoever is told more than a policy can know: `python -m benchmarks.told`.
+"""The regret of oracle baselines, which are given more than a policy can know: `python -m benchmarks.told`.
 
-Every bandit here does one thing: it learns what it was not told by exact Bayesian regression, whose priors are those of the very world it
-lives in, and adds to what it expects what it is worth to look. How much of that, its optimism, is chosen in hindsight. What such a
-bandit cannot do, a policy that starts from nothing will hardly do.
+Every bandit here learns what it was not given by exact Bayesian regression, with the true priors of its world, and adds the value of
+exploration to its predictions. The weight of that, its optimism, is chosen in hindsight. A policy that starts from nothing
+will hardly do better than such a bandit.
 
-Synthetic worlds: told the item vectors, it learns users; told the user vectors, it learns items; told neither, it knows the mean and
-the variance of what items are to everybody, and knows no user apart.
-Logged ratings (`benchmarks.told_logged`): told what all other users ever said of an item, it learns how a user differs from them; told no
-more than how much items and users differ, it learns both.
+Synthetic worlds: given the item vectors, it learns users; given the user vectors, it learns items; given neither, it knows the mean and
+the variance of the items' means over all users, and does not distinguish users.
+Logged ratings (`benchmarks.told_logged`): given all other users' ratings of an item, it learns how a user differs from them; given only
+the variances of items and users, it learns both.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from benchmarks.told_logged import HORIZON, Array, Visits, compiled, told_others
 STEPS = np.array([5_000, 10_000, 25_000])
 OPTIMISMS = (0.5, 0.7, 1.0, 1.4)
 GITTINS = 0.4
-"""What the noise counts for in Gittins' index; see `albatross.kernels.mean_field.gittins`."""
+"""The weight of the noise in Gittins' index; see `albatross.kernels.mean_field.gittins`."""
 
 Bandit = Callable[[float, int], Array]
 """From optimism and seed to the regret of each step."""
@@ -47,7 +47,7 @@ def foretell(mean: Array, covariance: Array, vector: Array) -> tuple[float, floa
 def live_with_one_side(
     world: World, means: Array, told: Array, of_users: bool, prior: Array, covariance: Array, noise: float, optimism: float, visit: Visits
 ) -> Array:
-    """Told the vectors of all users, or of all items, learn the other side."""
+    """Given the vectors of all users, or of all items, learn the other side."""
     n_users, n_items = means.shape
     n_rows, rank = n_items if of_users else n_users, told.shape[1]
     row_means, row_covariances = np.zeros((n_rows, rank)), np.zeros((n_rows, rank, rank))
@@ -94,7 +94,7 @@ def told_vectors(name: str, of_users: bool) -> Bandit:
 
 
 def told_prior(name: str) -> Bandit:
-    """One number per item, and users who are all alike: how they differ is noise."""
+    """One number per item; users are treated as equal, and their differences as noise."""
 
     def live(optimism: float, seed: int) -> Array:
         world = create(name).world(seed)

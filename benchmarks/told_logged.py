@@ -1,6 +1,6 @@
-"""Bandits on logged ratings that are told more than a policy can know; `benchmarks.told` explains them and runs them.
+"""Oracle baselines on logged ratings; `benchmarks.told` explains and runs them.
 
-A rating is taken to be a mean, a part of the item, a part of the user and a rest.
+A rating is modelled as a mean, a part of the item, a part of the user and a residual.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def compiled(function: Function) -> Function:
 
 
 class Visits(NamedTuple):
-    """Who comes, and in which mood: what every policy meets with this seed."""
+    """Arrivals and noise: the same that every policy meets with this seed."""
 
     users: NDArray[np.int32]
     draws: Array
@@ -52,7 +52,7 @@ class Offsets(NamedTuple):
 
 
 def estimate_offsets(users: NDArray[np.int64], items: NDArray[np.int32], ratings: Array) -> tuple[Offsets, Array]:
-    """From all ratings; with the users' parts."""
+    """From all ratings; also the users' parts."""
     of_items, of_users = np.bincount(items), np.bincount(users)
     mean, user_parts = ratings.mean(), np.zeros(of_users.size)
     item_variance = user_variance = residual = ratings.var() / 3.0
@@ -70,7 +70,7 @@ def estimate_offsets(users: NDArray[np.int64], items: NDArray[np.int32], ratings
 
 
 def others_said(users: NDArray[np.int64], items: NDArray[np.int32], ratings: Array, offsets: Offsets, user_parts: Array) -> Array:
-    """Per rating what all other users' ratings of the item come to, their own parts taken off."""
+    """Per rating, the mean of all other users' ratings of the item, minus these users' own parts."""
     said = ratings - offsets.mean - user_parts[users]
     sums, counts = np.bincount(items, said), np.bincount(items)
     return offsets.mean + (sums[items] - said) / (counts[items] - 1.0 + offsets.residual / offsets.items)
@@ -78,14 +78,14 @@ def others_said(users: NDArray[np.int64], items: NDArray[np.int32], ratings: Arr
 
 @compiled
 def hoped(expected: float, deviation: float, visits: float, top: float, optimism: float) -> float:
-    """What is expected and what it is worth to look, short of the top."""
+    """The prediction plus the value of exploration, limited by the top."""
     hope = optimism * deviation * worth(visits, 1.0)
     return expected + bonus(hope * hope, top - expected)
 
 
 @compiled
 def live_with_others(starts: Any, ratings: Array, known: Array, offsets: Offsets, optimism: float, visit: Visits) -> Array:
-    """Told what to expect of every pair but for the user's part and the rest, learn those."""
+    """Given the prediction for every pair without the user's part and the residual, learn those."""
     n_users, top = starts.size - 1, ratings.max()
     rated = np.zeros(ratings.size, np.bool_)
     weights, sums = np.full(n_users, offsets.residual / offsets.users), np.zeros(n_users)
@@ -109,7 +109,7 @@ def live_with_others(starts: Any, ratings: Array, known: Array, offsets: Offsets
 
 @compiled
 def count_user(precision: Array, rights: Array, items: Any, values: Array, offsets: Offsets, sign: float) -> None:
-    """Add what a user's ratings say of the items they are of, the user's own part integrated out."""
+    """Add the information of a user's ratings about their items, with the user's own part integrated out."""
     common = 1.0 / (offsets.residual**2 * (1.0 / offsets.users + items.size / offsets.residual))
     for a in range(items.size):
         rights[items[a]] += sign * (values[a] / offsets.residual - common * values.sum())
@@ -120,7 +120,7 @@ def count_user(precision: Array, rights: Array, items: Any, values: Array, offse
 
 @compiled
 def live_with_variances(starts: Any, items: Any, ratings: Array, offsets: Offsets, optimism: float, visit: Visits) -> Array:
-    """Told how much items, users and the rest differ, learn the items' and the users' parts, both exactly."""
+    """Given the variances of items, users and residuals, learn the items' and the users' parts, both exactly."""
     n_users, n_items, top = starts.size - 1, items.max() + 1, ratings.max()
     rated = np.zeros(ratings.size, np.bool_)
     precision, rights, known = np.eye(n_items) / offsets.items, np.zeros(n_items), np.zeros(n_items)

@@ -1,4 +1,4 @@
-"""What regret is left without repeats to whoever is told what all other users ever said of an item: `python -m benchmarks.told_once`.
+"""Regret without repeats of an oracle that is given all other users' ratings of an item: `python -m benchmarks.told_once`.
 
 Each visit shows the item left that the others liked best. Nothing is learned, of users or items: a policy that starts from nothing has to
 find out what this one is told, and can be better only by what it learns of the single user.
@@ -26,7 +26,7 @@ def regret_once(name: str, horizon: int, n_seeds: int) -> Array:
     lost = np.empty(said.size)
     for start, length in zip(starts, lengths, strict=True):
         shown = world.ratings[start : start + length][np.argsort(-said[start : start + length], kind="stable")]
-        lost[start : start + length] = np.maximum.accumulate(shown[::-1])[::-1] - shown  # the best that is left, less the next
+        lost[start : start + length] = np.maximum.accumulate(shown[::-1])[::-1] - shown  # the best remaining item minus the next one
     regret = np.empty((n_seeds, horizon))
     for seed in range(n_seeds):
         visits = np.zeros(lengths.size, np.int64)

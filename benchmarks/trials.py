@@ -1,4 +1,4 @@
-"""Whole trials of 25,000 steps: how long they take, what of it is compiled code, and where that goes."""
+"""Whole trials of 25,000 steps: their time, the share of compiled code, and where it goes."""
 
 import time
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ MOST_OUTSIDE = 0.15
 
 
 def movielens() -> Environment | None:
-    """MovieLens 100K, where it is: benchmarks download nothing."""
+    """MovieLens 100K, if it is on this machine: benchmarks download nothing."""
     try:
         return environments.create("movielens-100k")
     except (InvalidInput, OSError):
@@ -32,7 +32,7 @@ def movielens() -> Environment | None:
 
 
 def targets() -> Iterator[Line]:
-    """Trials against limits in seconds: the quickest of some, because a limit knows nothing of what else the machine does."""
+    """Trials against limits in seconds: the quickest of some, because other load on the machine should not count."""
     logged = movielens()
     if logged is not None:
         yield from _against_limit("MovieLens 100K", ALB(), logged, limit=0.06, repetitions=15)
@@ -57,11 +57,11 @@ def _against_limit(where: str, policy: Policy, environment: Environment, limit: 
 
 
 def profiles() -> Iterator[Line]:
-    """Of each policy at MovieLens 100K, what `select` takes of `select` and `update`, per step of a trial."""
+    """For each policy at MovieLens 100K, the share of `select` in the time of a step."""
     logged = movielens()
     for name in policies.names():
         policy = policies.create(name)
-        # OFUL must be told item vectors, which logged ratings do not have.
+        # OFUL needs item vectors, which logged ratings do not have.
         environment = ALIKE if logged is None or name == "oful" else logged
         Watched(policy, environment).live(1)  # compiles or loads
         trials = [Watched(policy, environment).live(HORIZON) for _ in range(3)]

@@ -1,4 +1,4 @@
-"""Compare with other libraries, each in a process of its own: `python -m benchmarks.peers [FOLDER [SECONDS]]`.
+"""Compare with other libraries, each in its own process: `python -m benchmarks.peers [FOLDER [SECONDS]]`.
 
 FOLDER gets a virtual environment of its own, if it has none yet, with albatross as it stands here and the versions of `requirements.txt`.
 SECONDS of processor time are what each player may spend on steps. Needs Python, a package index and, for contextualbandits, a C compiler.
@@ -22,7 +22,7 @@ COLUMNS = "| {:<25} | {:>9} | {:>6} | {:>13} | {:>11} | {:>9} | {:>6} | {:>9} |"
 
 
 def install(folder: Path) -> dict[str, str]:
-    """What went wrong, by requirement. Each is installed by itself."""
+    """Errors by requirement. Each is installed separately."""
     python = str(_python(folder))
     if not Path(python).exists():
         venv.create(folder, with_pip=True)
@@ -38,7 +38,7 @@ def install(folder: Path) -> dict[str, str]:
 
 
 def play(folder: Path, name: str, seconds: float) -> dict[str, Any] | str:
-    """What came of it, or why nothing did."""
+    """The result, or why there is none."""
     one_thread = {f"{library}_NUM_THREADS": "1" for library in ("OPENBLAS", "MKL", "OMP")}
     surroundings = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | one_thread
     command = [str(_python(folder)), "-m", "benchmarks.peers.play", name, str(seconds), str(HORIZON)]

@@ -83,7 +83,7 @@ class Theirs:
 
 
 def play(seed: int, n_steps: int, choose: Callable[[int, NDArray[np.int32]], int], learn: Callable[[int, int, float], object]) -> float:
-    """Clicks missed: per step the best that is left, less what was shown. Whoever has nothing left is passed over."""
+    """Missed clicks: per step, the best remaining item minus the shown one. Users with nothing left are skipped."""
     world = ENVIRONMENT.world(seed)
     left = [offered(world, user).copy() for user in range(ENVIRONMENT.n_users)]
     regret = 0.0
@@ -108,13 +108,13 @@ def _theirs(class_path: str, pair: Pair, seed: int, n_steps: int) -> float:
     with Theirs(class_path, pair, ENVIRONMENT.n_users, ENVIRONMENT.n_items) as player:
         try:
             return play(seed, n_steps, player.choose, player.learn)
-        except (ValueError, BrokenPipeError):  # it ended: what it said last is the reason
+        except (ValueError, BrokenPipeError):  # it ended: its last output is the reason
             print(f"{pair.name}: {(player.process.communicate()[1] or '').strip().splitlines()[:1]}", file=sys.stderr)
             return float("nan")
 
 
 def _summary(regrets: list[float]) -> str:
-    held = [regret for regret in regrets if regret == regret]  # not those that did not end
+    held = [regret for regret in regrets if regret == regret]  # only those that finished
     if not held:
         return "ends with an error"
     ended = "" if len(held) == len(regrets) else f", {len(regrets) - len(held)} of {len(regrets)} with an error"

@@ -1,4 +1,4 @@
-"""One player on MovieLens 100K: `python -m benchmarks.peers.play NAME SECONDS STEPS` prints what came of it, as JSON."""
+"""One player on MovieLens 100K: `python -m benchmarks.peers.play NAME SECONDS STEPS` prints the result as JSON."""
 
 import json
 import sys
@@ -18,7 +18,7 @@ N_COORDINATES = 5
 
 
 def hindsight(n_users: int, n_items: int, world: Any) -> NDArray[np.float64]:
-    """Per user 1 and five coordinates from a singular value decomposition of all ratings, less their mean."""
+    """Per user 1 and five coordinates from a singular value decomposition of all ratings minus their mean."""
     table = np.zeros((n_users, n_items))
     table[np.repeat(np.arange(n_users), world.lengths), world.items] = world.ratings - world.ratings.mean()
     left, _, _ = np.linalg.svd(table, full_matrices=False)
@@ -27,7 +27,7 @@ def hindsight(n_users: int, n_items: int, world: Any) -> NDArray[np.float64]:
 
 
 def play(name: str, seconds: float, horizon: int) -> dict[str, Any]:
-    """Decide and learn until the horizon, or until so much processor time is spent."""
+    """Decide and learn until the horizon, or until the processor time is spent."""
     environment = environments.create("movielens-100k")
     n_users, n_items = environment.n_users, environment.n_items
     world = environment.world(0)
@@ -55,5 +55,5 @@ def play(name: str, seconds: float, horizon: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # of the libraries, which would drown the answer
+    warnings.simplefilter("ignore")  # of the libraries, which would hide the answer
     print(json.dumps(play(sys.argv[1], float(sys.argv[2]), int(sys.argv[3]))))

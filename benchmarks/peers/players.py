@@ -1,4 +1,4 @@
-"""Who plays: each library in the shape it ships, and what it was given.
+"""The players: each library as shipped, and what it was given.
 
 MovieLens has no features, and a linear bandit cannot do without: as the context of a user, the LinUCBs and Vowpal Wabbit get 1 and five
 coordinates from a singular value decomposition of *all* ratings, those yet to come included. That is hindsight which ALB does not
@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 Items = NDArray[np.int32]
 
 HIGHEST = 5.0
-"""The best rating, for libraries that want rewards of at most 1."""
+"""The best rating, for libraries that need rewards of at most 1."""
 
 
 class Player(ABC):
-    """Decides among all items, then among those the user has rated, because only they have an answer; and learns."""
+    """Decides among all items, then among those the user has rated, because only these have a rating; and learns."""
 
     requirement: ClassVar[str]
     """The package it comes from."""
@@ -120,7 +120,7 @@ class ContextualBandits(Player):
         self.rated = False
 
     def decide(self, user: int) -> None:
-        if self.rated:  # before its first rating it has no scores to tell
+        if self.rated:  # before its first rating it has no scores
             self.scores[:] = self.policy.decision_function(self.contexts[user : user + 1])[0]
 
     def learn(self, user: int, item: int, offered: Items, rating: float) -> None:

@@ -30,7 +30,7 @@ BASE_TEN = float(np.sqrt(np.log(10.0)))
 
 
 def load(folder: Path) -> tuple[Any, Any]:
-    """Their two classes. What their base class imports for its neural relatives is not needed, and stands in as empty modules."""
+    """Their two classes. Modules that their base class imports for neural models are not needed, and replaced by empty ones."""
     for name in ("torch", "torch.nn", "torch.optim", "torch.utils", "torch.utils.data", "backpack"):
         module = ModuleType(name)
         sys.modules.setdefault(name, module)
@@ -48,10 +48,10 @@ class Contest:
         self.world, self.n_items = environment.world(0), environment.n_items
         self.users = arrivals(self.world, stream(0, "arrivals"), n_steps).tolist()
         self.pool = [SimpleNamespace(id=item, contextFeatureVector=np.zeros(0)) for item in range(self.n_items)]
-        """The items as theirs wants them."""
+        """The items as their code expects them."""
 
     def play(self, choose: Callable[[int, Any], int], learn: Callable[[int, int, float], Any]) -> tuple[float, list[int], float]:
-        """Regret, what was shown, and microseconds of processor time a step."""
+        """Regret, the items shown, and microseconds of processor time per step."""
         began, world, regret, shown = time.process_time(), self.world, 0.0, []
         for user in self.users:
             items = offered(world, user)
@@ -64,7 +64,7 @@ class Contest:
         return regret, shown, 1e6 * (time.process_time() - began) / len(self.users)
 
     def report(self, name: str, agent: Agent, theirs: Any, further: Callable[[int], Any] | None = None) -> None:
-        """A line of the table. `further` is what theirs wants to be called after a rating."""
+        """A line of the table. `further` is what their code must call after a rating."""
 
         def learn(user: int, item: int, rating: float) -> None:
             theirs.updateParameters(self.pool[item], rating, user)

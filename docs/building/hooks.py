@@ -1,4 +1,4 @@
-"""What the site makes of the sources: the pages that are generated, and where pages stand that the navigation does not name."""
+"""Hooks of the site: generated pages, and places of pages that the navigation does not name."""
 
 import json
 from pathlib import Path
@@ -8,11 +8,11 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 NOT_IN_PLACE = "More"
-"""The section of pages that stand in no folder of their own."""
+"""The section for pages without a folder of their own."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Make the pages that have another source than Markdown, and give every page a place."""
+    """Generate the pages that are not Markdown files, and give every page a place."""
     files.append(File.generated(config, "reference/cli.md", content=command_line()))
     for file in [file for file in files if file.src_uri.endswith(".ipynb")]:
         assert file.abs_src_path is not None
@@ -27,7 +27,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def command_line() -> str:
-    """The commands with all their options, as they describe themselves."""
+    """The commands with all their options, from their own help."""
     from albatross.cli import app
 
     before, _, after = app.generate_docs().partition("## Table of Contents")
@@ -36,7 +36,7 @@ def command_line() -> str:
 
 
 def notebook(path: Path) -> tuple[str, dict[str, bytes]]:
-    """A notebook as Markdown, with what its cells printed and drew; and its images by name."""
+    """A notebook as Markdown, with the output of its cells; and its images by name."""
     import base64
 
     parts: list[str] = []
@@ -57,7 +57,7 @@ def notebook(path: Path) -> tuple[str, dict[str, bytes]]:
 
 
 def place_the_rest(navigation: list[Any], pages: list[str]) -> None:
-    """Put each page that the navigation does not name at the end of the section that is called as its folder."""
+    """Put each page that the navigation does not name at the end of the section named like its folder."""
     named = set(_named(navigation))
     sections: dict[str, list[Any]] = {}
     for entry in navigation:

@@ -254,10 +254,10 @@ class Exchange:
 
 
 class Gathering:
-    """Payloads of one shard, one after the other, as one payload: what whoever folds that knows of the shard is the same."""
+    """Merges payloads of one shard into one: folding it gives the same knowledge of the shard as folding all of them."""
 
     def __init__(self, agent: Agent) -> None:
-        """`agent`: one of the policy that has learned nothing."""
+        """`agent`: of the same policy, without ratings."""
         self._agent = agent
         population = (agent.policy.division or Division()).population
         self._blank, self._total = hollow(agent.state, population), hollow(agent.state, population)
@@ -285,7 +285,7 @@ class Gathering:
 
     def payload(self) -> Payload:
         items = np.flatnonzero(self._touched).astype(np.int32)
-        if offers(self._total, report):  # a sum of reports says of others what they have said themselves
+        if offers(self._total, report):  # everything in it came from reports, so it also stands for the others
             program(report_figures, type(self._agent.state))(self._total, self._total, self._blank, self._figures)
         return Payload(items, self._digests[items], self._figures, tuple(array[items] for array in self._sums or ()))
 

@@ -132,7 +132,7 @@ def pack(owner: type) -> Parcel:
     """Everything another process needs to load a class from outside."""
     reference = reference_to(owner)
     sources = sources_of(owner)
-    assert sources is not None, "whoever has a reference has sources"
+    assert sources is not None, "a class with a reference has sources"
     digest_of(owner)
     given = sources.file.name if owner.__module__ == SCRIPT else _given.get(owner.__module__)
     return Parcel(reference, name_of(owner), sources, given, owner.__qualname__)

@@ -69,6 +69,6 @@ export function Race({ id, title, panel, first = "regret", height = 300 }) {
         <option value="" selected=${seed === null}>mean of all</option>${panel.seeds.map((number, at) => html`<option value=${at} selected=${seed === at}>${number}</option>`)}</select></label>`}
     </div>
     <${Who} policies=${policies} hidden=${hidden} onToggle=${toggle} />
-    <${Curves} x=${steps} reach=${[0, panel.horizon]} series=${series} height=${height} say=${say} label=${`${name} over steps of ${drawn.map((one) => one.label).join(", ") || "nobody"}`} />
+    <${Curves} x=${steps} reach=${[0, panel.horizon]} series=${series} height=${height} say=${say} label=${`${name} over steps of ${drawn.map((one) => one.label).join(", ") || "no policy"}`} />
   </${Figure}>`;
 }

@@ -186,10 +186,10 @@ def verify(address: str, *, decisions: bool = False, policy: str | None = None, 
 
 @cluster.command
 def prune(address: str, *, policy: str | None = None, snapshots: Path | None = None) -> None:
-    """Put all exchanges up to now together, so that they take little room: what they say is kept, but not one by one.
+    """Merge all exchanges so far, so that they take little space. Their sum is kept, not each one.
 
-    Every shard rebuilds its model from its log with that, one after the other, while the others serve. Decisions from before can then no
-    longer be made again by albatross cluster verify --decisions. If it is interrupted, the next one goes on.
+    Every shard rebuilds its model from its log and this sum, one after the other, while the others serve. After that, albatross cluster
+    verify --decisions cannot check earlier decisions. If it is interrupted, run it again: it continues.
 
     Parameters
     ----------
@@ -202,8 +202,8 @@ def prune(address: str, *, policy: str | None = None, snapshots: Path | None = N
     """
     meet(policy)
     done = pruning.prune(address, snapshots, threading.Event().wait)
-    print(f"exchanges up to version {done.version:,} are one; {done.payloads:,} payloads were removed")
-    print(f"payloads took {done.before:,} bytes, and take {done.after:,}")
+    print(f"exchanges up to version {done.version:,} were merged; {done.payloads:,} payloads were removed")
+    print(f"payloads took {done.before:,} bytes, and now take {done.after:,}")
 
 
 @cluster.command

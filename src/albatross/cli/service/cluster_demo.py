@@ -142,7 +142,7 @@ def demo(*, seconds: float = 60.0, stay: Annotated[bool, Parameter(negative=())]
 
 
 def _interrupt(*_: object) -> None:
-    """End as by the interrupt key, whatever the signal: all that was started ends first, and another signal does not disturb that."""
+    """End as with Ctrl+C, for every signal: first end everything that was started, and ignore further signals meanwhile."""
     for number in running.SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt

@@ -36,7 +36,7 @@ def verify_home(home: Home, decisions: bool) -> None:
             verdict = verify_log(log, home.folder, genesis, progress)
         print(f"{verdict.seq:,} events, {verdict.ratings:,} ratings, {verdict.decisions:,} decisions: every row, id and link is sound")
         if verdict.base:
-            print(f"exchanges up to version {verdict.base:,} are not kept one by one: the log was replayed with their base")
+            print(f"exchanges up to version {verdict.base:,} were merged: the log was replayed with their base")
         print(f"chain    {verdict.chain}")
         print(f"state id {verdict.state_id}")
         for complaint in verdict.skipped:

@@ -15,7 +15,7 @@ export function Log({ query }) {
     <${Needs} scopes=${["read", "admin"]}><${Scrub} query=${query} /></${Needs}>`;
 }
 
-/** Each shard has a log and numbers of its own; where there is one, nobody has to know. */
+/** Each shard has its own log and numbers. With one shard, the choice is hidden. */
 function Scrub({ query }) {
   const version = useAnswer((abort) => get("/v1/version", abort), []);
   const shards = version.answer?.shards ?? 1;

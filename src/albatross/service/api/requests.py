@@ -226,7 +226,7 @@ class LookBack(Request[PastView], frozen=True):
     user: Id | None = None
     n: Annotated[int, Meta(ge=0, le=MOST_SHOWN)] = 10
     shard: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
-    """Whose log, where there are several shards; none: that of the user."""
+    """The shard whose log is read, with several shards; null: the user's shard."""
 
 
 class Verify(Request[VerifyReport], frozen=True):

@@ -261,7 +261,7 @@ class Exchanged(Struct, frozen=True, array_like=True, tag="exchange"):
 
 
 class Based(Struct, frozen=True, array_like=True, tag="base"):
-    """One payload per shard stands for all versions up to this one: from here on, the model is what the whole log makes of that."""
+    """One payload per shard replaces all versions up to this one. From here on, the model is the result of replaying the log with them."""
 
     at: float
     version: int
@@ -334,7 +334,7 @@ def adoption_handle(number: int) -> bytes:
 
 
 def base_handle(version: int) -> bytes:
-    """What the event of a base is found by."""
+    """The handle of the event of a base."""
     return hashlib.blake2b(b"base %d" % version, digest_size=16).digest()
 
 

@@ -138,7 +138,7 @@ class LogReader:
         return 0
 
     def base(self, version: int) -> Base:
-        raise DamagedLog(f"{self.path} is damaged: it names a base of what shards exchange, and a folder is one shard")
+        raise DamagedLog(f"{self.path} is damaged: it names a base of several shards, but a folder is one shard")
 
     def read(self, checked: bool = True) -> Iterator[tuple[int, list[bytes | None]]]:
         chain = NO_CHAIN

@@ -65,14 +65,14 @@ def adoptions(log: ReadableLog) -> Iterator[tuple[int, Adopt]]:
 
 
 def base_of(log: ReadableLog) -> tuple[int, Based] | None:
-    """The event that says by which base the log is to be understood, with its number; none where there is no base."""
+    """The event that names the log's base, and its number; None without a base."""
     version = log.base_version()
     if version == 0:
         return None
     place = log.find(base_handle(version))
     event = None if place is None else decode(log.body(place.seq) or b"")
     if place is None or not isinstance(event, Based):
-        raise DamagedLog(f"the log is damaged: no event says that a base stands for versions up to {version}")
+        raise DamagedLog(f"the log is damaged: no event names the base of version {version}")
     return place.seq, event
 
 

@@ -42,14 +42,14 @@ class Found(NamedTuple):
 
 
 class Base(NamedTuple):
-    """What stands for the first versions of what shards exchange."""
+    """One payload per shard that replaces all exchanged versions up to one."""
 
     version: int
-    """The last of them."""
+    """The last version."""
     told: Sequence[int]
-    """Per shard: the last of them that has a payload of it."""
+    """Per shard: the last version with a payload of it."""
     contents: Sequence[bytes | None]
-    """Per shard: all its payloads as one; none where it has none."""
+    """Per shard: all its payloads merged into one; None if it has none."""
 
     @property
     def digest(self) -> str:
@@ -84,7 +84,7 @@ class ReadableLog(Protocol):
         """The payloads of a version, one per shard; None for a shard that is not part of it. Only a sharded log has versions."""
 
     def base_version(self) -> int:
-        """Up to which version one payload per shard stands for all; 0: there is no such base."""
+        """The last version that the base replaces; 0 without a base."""
 
     def base(self, version: int) -> Base:
         """The base of that version."""
@@ -129,7 +129,7 @@ class FollowingStore(Store, Protocol):
         """How many catalogue events are in this log."""
 
     def begin_from(self, version: int, row: Row) -> None:
-        """From here on the log is to be understood by the base of that version; the row says so."""
+        """From here on the log is replayed with the base of that version; the row records this."""
 
     def follow(self) -> Sequence[Row]:
         """Copy the next catalogue events to this log and return them. Empty: all of them are here."""

@@ -46,7 +46,7 @@ class PrivatePostgres:
         self.data = self._scratch / "data" if folder is None else folder
         try:
             self._begin()
-        except BaseException:  # somebody was impatient
+        except BaseException:  # also an interrupt
             with contextlib.suppress(InvalidInput, subprocess.TimeoutExpired):
                 self.stop("immediate")
             remove_unfinished(self._scratch)

@@ -1,4 +1,4 @@
-"""The page about plain Python: every block runs, and what it says of comparisons and Gymnasium is so."""
+"""The page about plain Python: every block runs, and its statements on comparisons and Gymnasium are true."""
 
 import sys
 from collections.abc import Callable, Iterator

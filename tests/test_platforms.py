@@ -1,4 +1,4 @@
-"""Other systems, simulated: without what Linux has and they lack. Nobody runs the whole suite there; see docs/reference/platforms.md."""
+"""Other systems, simulated: without what Linux has and they lack. The whole suite does not run there; see docs/reference/platforms.md."""
 
 import signal
 import subprocess

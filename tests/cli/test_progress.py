@@ -1,4 +1,4 @@
-"""A bar for people who wait, and for nobody else."""
+"""A progress bar on a terminal, and nowhere else."""
 
 import subprocess
 import sys

@@ -40,7 +40,7 @@ def means_supposing(agent: Agent, items: list[int], rewards: list[float]) -> np.
     [
         pytest.param(MeanField(rank=2), 0.02, id="mean-field", marks=pytest.mark.xdist_group("mean-field")),
         pytest.param(OFUL(), 0.02, id="oful", marks=pytest.mark.xdist_group("oful")),
-        pytest.param(PTS(n_particles=10, rank=2), 0.1, id="pts", marks=pytest.mark.xdist_group("pts")),  # its particles are drawn anew
+        pytest.param(PTS(n_particles=10, rank=2), 0.1, id="pts", marks=pytest.mark.xdist_group("pts")),  # its particles are drawn again
     ],
 )
 def test_one_more_rating_narrows_the_width_by_what_was_said(policy: Policy, error: float) -> None:

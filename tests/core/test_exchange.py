@@ -131,7 +131,7 @@ def test_a_mean_field_keeps_what_others_added_when_it_sums_afresh() -> None:
         for shard in shards:
             rate(shard, 40, seed=2 * round_ + shard.shard)
         exchange_all(shards)
-    exchange_all(shards)  # of what summing afresh has changed
+    exchange_all(shards)  # of the changes by the rebuild
     first, second = (shard.agent.state for shard in shards)
     assert shards[0].memory.others.counts[0].rebuilt > 0, "nothing was rebuilt"
     assert (first.counts[0].ratings, first.counts[0].users) == (480, 2 * N_USERS)

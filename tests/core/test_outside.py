@@ -179,7 +179,7 @@ if __name__ == "__main__":
 
 
 def test_a_process_without_the_file_gets_it_with_the_task(folder: Path) -> None:
-    """As on another machine: nothing but what was sent, here by a script with a policy and a helper of its own."""
+    """As on another machine: only with what was sent, here by a script with its own policy and helper."""
     helped = SKELETON.replace("import numpy as np\n", "import numpy as np\n\nimport sent_along\n")
     (folder / "mine.py").write_text(helped + SENDER)
     (folder / "sent_along.py").write_text("x = 1\n")

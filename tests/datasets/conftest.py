@@ -1,4 +1,4 @@
-"""Small archives in the official formats, in folders that are nobody's."""
+"""Small archives in the official formats, in temporary folders."""
 
 import os
 import zipfile

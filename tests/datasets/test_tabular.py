@@ -1,4 +1,4 @@
-"""Any CSV or Parquet file as ratings, and what is said of those that cannot be."""
+"""Any CSV or Parquet file as ratings, and the errors for those that cannot be read."""
 
 import csv
 import gzip

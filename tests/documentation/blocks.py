@@ -39,7 +39,7 @@ PORT = "8000"
 PATIENCE = ("--retry 120 ", "--retry 3000 ")
 """A first start compiles, which on a machine that does much else takes longer than on a reader's."""
 ENDING = "trap 'started=$(jobs -p); [ -z \"$started\" ] || kill $started' EXIT"
-"""Whatever ends the shell ends what it started: otherwise nobody would notice that it ended."""
+"""The shell ends everything it started, however it ends; otherwise its end would not be noticed."""
 
 
 class Block(NamedTuple):
@@ -60,7 +60,7 @@ def commands(text: str) -> list[str]:
 
 
 class Reader:
-    """Somebody who types everything that a page says. One shell and one Python last for the whole page."""
+    """Runs everything on a page. One shell and one Python last for the whole page."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

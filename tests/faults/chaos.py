@@ -1,4 +1,4 @@
-"""Kill a server while many write to it, again and again, and count what became of its promises: `make chaos`.
+"""Kill a server under many writers, again and again, and count broken promises: `make chaos`.
 
 The checker is that of a Jepsen set test. Acknowledged: ratings, decisions and joins answered with 200. Lost: acknowledged, and not in
 the log. Unexpected: in the log, and never sent. Duplicated: in the log more than once. And the state of the survivor must be, bit for bit,

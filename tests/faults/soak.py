@@ -43,7 +43,7 @@ class Story:
 
 
 class Target:
-    """A server with keys, and somebody who reads its log."""
+    """A server with keys, and a reader of its log."""
 
     def __init__(self, folder: Path, form: str) -> None:
         self.folder, self.form = folder, form

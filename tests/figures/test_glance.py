@@ -1,4 +1,4 @@
-"""Who is ahead, level and behind is seen by place and by colour."""
+"""Ahead, level and behind are shown by place and by colour."""
 
 import numpy as np
 

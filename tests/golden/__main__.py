@@ -1,4 +1,4 @@
-"""`PYTHONPATH=src:tests python -m golden` records every case anew."""
+"""`PYTHONPATH=src:tests python -m golden` records every case again."""
 
 from golden.cases import write
 

@@ -70,7 +70,7 @@ def case_name(policy: str, protocol: str) -> str:
 
 
 def write() -> None:
-    """Record every case anew, one line each, in their order."""
+    """Record every case again, one line each, in their order."""
     found = {case_name(name, protocol): record(policy, protocol) for name, policy in POLICIES.items() for protocol in PROTOCOLS}
     lines = (f"{json.dumps(name)}: {json.dumps(found[name])}" for name in sorted(found))
     RECORDINGS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

@@ -120,7 +120,7 @@ def test_an_unusable_cache_folder_is_replaced_by_a_temporary_one(tmp_path: Path,
 
 
 def test_two_threads_do_not_change_the_folder_for_each_other() -> None:
-    """As the engines of several shops in one process do, each compiling in a thread of its own."""
+    """As the engines of several shops in one process do, each compiling in its own thread."""
     settings: Any = numba.config
     entered, ending, seen = threading.Event(), threading.Event(), []
 

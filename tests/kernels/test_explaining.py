@@ -1,4 +1,4 @@
-"""What the compiler complains of, as one sentence that a person can act on."""
+"""Errors of the compiler, as one clear sentence."""
 
 from pathlib import Path
 

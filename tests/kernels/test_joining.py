@@ -55,7 +55,7 @@ def test_sums_of_items_are_those_of_their_pairs(name: str) -> None:
 
 
 def test_a_table_of_pairs_never_grows_out_of_its_arrays() -> None:
-    """Visitors come, rate what others rated too, and are joined: places that nobody can use are counted, and once in a while given up."""
+    """Visitors arrive, rate items that others rated too, and are joined: unusable places are counted, and reclaimed from time to time."""
     agent, random = Agent(UserUCB(), n_users=12, n_items=300), np.random.default_rng(0)
     expected = np.zeros((12, 300))
     for _ in range(150):

@@ -1,4 +1,4 @@
-"""NDCG against a direct computation, and what the trial makes of it."""
+"""NDCG against a direct computation, and in a trial."""
 
 import math
 

@@ -24,7 +24,7 @@ FLAGS = [
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """For one module: while it is open its thread runs an event loop, and no other test could begin one of its own."""
+    """For one module: while it is open its thread runs an event loop, and no other test could start one."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     chromium = shutil.which("chromium")
     if chromium is None:
@@ -53,7 +53,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
 
 @pytest.fixture(scope="session")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    """A shop whose users and items are called what somebody would call them who wants to break a page."""
+    """A shop with names of users and items that could break a page."""
     folder = tmp_path_factory.mktemp("page") / "hostile"
     with Recommender(folder, scale=(1, 5), policy="mean-field") as shop:
         for item in HOSTILE:

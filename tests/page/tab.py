@@ -1,4 +1,4 @@
-"""A page in a browser of its own, the addresses of its views, and names that somebody would choose who wants to break it."""
+"""A page in its own browser, the addresses of its views, and names that could break a page."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ document.addEventListener("securitypolicyviolation", (event) => window.violation
 
 
 class Tab:
-    """One page in a browser of its own, which keeps what goes wrong."""
+    """One page in its own browser. It records errors."""
 
     def __init__(self, browser: Any, port: int, **options: Any) -> None:
         self.base = f"http://127.0.0.1:{port}/"
@@ -53,7 +53,7 @@ class Tab:
         return self.page
 
     def close(self) -> None:
-        """Whatever was done: no error in a script, nothing that the policy of the page forbids, no request to anybody else."""
+        """After every test: no script error, no violation of the page's security policy, no request to another host."""
         violations = self.page.evaluate("window.violations")
         title = self.page.title()
         self.context.close()

@@ -1,4 +1,4 @@
-"""A simulation on the page while it runs, and what is left of it in the end."""
+"""A simulation on the page while it runs, and its result at the end."""
 
 import json
 import os
@@ -40,7 +40,7 @@ sys.exit(main())
 
 
 class Watched:
-    """`albatross watch` in a process of its own, waiting for its first step."""
+    """`albatross watch` in its own process, waiting for its first step."""
 
     def __init__(self, *arguments: str) -> None:
         self.process = subprocess.Popen(

@@ -45,7 +45,7 @@ class _Page(http.server.BaseHTTPRequestHandler):
 
 @contextmanager
 def site() -> Iterator[str]:
-    """A site of somebody else: an empty page."""
+    """Another site: an empty page."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Page) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()

@@ -96,7 +96,7 @@ class LiteralALB:
         self._assign_item(item)
 
     def adopt(self, user: int, user_factors: Iterable[Any], item: int, item_factors: Iterable[Any]) -> None:
-        """Go on from somebody else's result of this step, so that rounding errors of the past are not compared again."""
+        """Continue from another implementation's result of this step, so that earlier rounding errors are not compared again."""
         self.A[user] = [self.arithmetic.number(value) for value in user_factors]
         self._assign_user(user)
         self.B[item] = [self.arithmetic.number(value) for value in item_factors]

@@ -214,7 +214,7 @@ def item_sums(agent: Agent, users: NDArray[Any], items: NDArray[Any], rewards: N
 
 @pytest.mark.parametrize("n_updates", [REBUILD_INTERVAL - 1, REBUILD_INTERVAL, REBUILD_INTERVAL + 1, 3 * REBUILD_INTERVAL // 2])
 def test_kept_sums_are_the_sums_of_all_ratings(n_updates: int) -> None:
-    """Before, at and after the time when they are summed afresh."""
+    """Before, at and after the rebuild of the sums."""
     random = np.random.default_rng(3)
     users, items = random.integers(15, size=n_updates), random.integers(12, size=n_updates)
     rewards = 3 + random.standard_normal(n_updates)

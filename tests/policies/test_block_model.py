@@ -1,4 +1,4 @@
-"""Sums that are exchanged are those summed afresh, beliefs are the closed form, and planted types are found."""
+"""Sums updated term by term equal recomputed sums, beliefs are the closed form, and planted types are found."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Chains are Gibbs samplers of their own: never weighted, never mixed, and right about a user given the items."""
+"""Chains are separate Gibbs samplers: never weighted, never mixed, and right about a user given the items."""
 
 import numpy as np
 import pytest

@@ -71,7 +71,7 @@ def test_neighbors_are_those_with_the_largest_draws() -> None:
     agents = [Agent(KNNBandit(threshold=4, n_neighbors=k), USERS + 1, ITEMS, seed=3) for k in (USERS, 2)]
     for agent in agents:
         agent.replay(*some_ratings())
-        agent.select(USERS)  # who has liked nothing
+        agent.select(USERS)  # a user without likes
     everybody, kept = (agent.scratch.draws for agent in agents)
     largest = np.argsort(everybody)[-2:]
     assert np.array_equal(np.flatnonzero(kept), np.sort(largest))

@@ -1,4 +1,4 @@
-"""Chance is fair, and says so."""
+"""Random choice is fair, and reports its probabilities."""
 
 import numpy as np
 import pytest

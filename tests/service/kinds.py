@@ -95,7 +95,7 @@ def visitors(folder: Path) -> dict[str, Any]:
 
 
 def facts(shop: Recommender, decision: str) -> dict[str, Any]:
-    """What a log must come to, whoever reads it."""
+    """The result of a log, for every reader."""
     version, view = shop.version(), shop.ask(ViewDecision(decision)).items[0]
     names = ("ratings", "decisions", "users", "items", "events", "seq", "chain")
     history = shop.ask(ViewUser("u1", history=10)).history

@@ -28,7 +28,7 @@ class Reply(NamedTuple):
 
 
 class Live:
-    """`albatross serve` in a process of its own. Its log is read line by line, which is how the tests wait without sleeping."""
+    """`albatross serve` in its own process. Its log is read line by line, which is how the tests wait without sleeping."""
 
     def __init__(
         self,

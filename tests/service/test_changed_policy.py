@@ -24,7 +24,7 @@ with Recommender("shop"{options}) as shop:
 
 def test_a_changed_source_is_refused_until_it_is_accepted(tmp_path: Path) -> None:
     def run(code: str) -> subprocess.CompletedProcess[str]:
-        """In a process of its own: one that has loaded the old source could go on with it."""
+        """In its own process: one that has loaded the old source could continue with it."""
         return subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
 
     shutil.copy(SKELETON, tmp_path / "mine.py")

@@ -1,4 +1,4 @@
-"""A policy in a package of somebody else, installed into an environment of its own, can do all that ours can."""
+"""A policy in another package, installed into its own environment, can do all that ours can."""
 
 import json
 import os

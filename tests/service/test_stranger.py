@@ -1,4 +1,4 @@
-"""What the default shows to somebody it knows nothing of, once it has learned from others."""
+"""What the default policy shows to an unknown user, once it has learned from others."""
 
 import os
 from pathlib import Path

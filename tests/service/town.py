@@ -77,7 +77,7 @@ class Town:
         return promise.future.result(60)  # type: ignore[no-any-return]
 
     def pause(self, seconds: float) -> None:
-        """What somebody who waits for the shards does meanwhile: nothing, and no longer than it takes one of them to answer."""
+        """The pause of a test that waits for the shards: as long as one request to each of them."""
         for engine in self.engines:
             with contextlib.suppress(NotReady):
                 engine.ask(FollowCatalogue())

@@ -76,7 +76,7 @@ def test_what_cannot_be_is_refused() -> None:
 
 
 def test_shards_that_exchange_learn_from_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What everybody likes is found soon by those who are told what others found."""
+    """Shards that get what others found soon find the items that everybody likes."""
     world = Uniform(n_users=40, n_items=30, rank=2)
 
     def regret() -> float:

@@ -66,7 +66,7 @@ for name, parameters in (("alb", {"rank": 3, "ridge": 0.01}), ("random", {})):
 
 
 def lives(**environment: str) -> list[str]:
-    """The lives as a process of its own lives them."""
+    """The trials as run in another process."""
     variables = {**os.environ, **environment}
     finished = subprocess.run([sys.executable, "-c", LIVES], env=variables, capture_output=True, text=True, check=False)
     assert finished.returncode == 0, finished.stderr

@@ -105,7 +105,7 @@ def test_names_survive_a_split_and_stay_where_they_are() -> None:
 
 
 def test_no_faster_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clock is ours: a second passes whenever somebody sleeps that long."""
+    """A simulated clock: a second passes only by sleeping that long."""
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     monkeypatch.setattr(time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))

@@ -1,4 +1,4 @@
-"""Policies side by side: everybody with every seed."""
+"""Policies side by side: each with every seed."""
 
 import pytest
 

@@ -73,7 +73,7 @@ def test_workers_serve_again_after_being_left_early() -> None:
 
 @dataclass(frozen=True)
 class Interrupted(Gaussian):
-    """Whoever makes this world, other than the process named, is sent the interrupt key."""
+    """A process that makes this world, other than the one named, gets an interrupt."""
 
     spared: int = parameter(0, "the number of a process")
 
@@ -110,7 +110,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background
 world = Interrupting(n_users=os.getpid(), n_items=3)
 print("ended", list(execute([Trial(policy, world, 100, 0) for policy in (Random(), ItemMean())], jobs=2)))
 """
-"""Whoever first makes this world, other than the process whose number it bears, sends the interrupt key to that process."""
+"""The first process that makes this world, other than the process whose number it has, sends an interrupt to that process."""
 
 
 def test_the_interrupt_key_is_heard_before_the_first_trial_begins(tmp_path: Path) -> None:

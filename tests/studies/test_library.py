@@ -1,4 +1,4 @@
-"""Studies are a library: they leave the terminal and the drawing to whoever uses them."""
+"""Studies are a library: the caller provides the terminal and the drawing."""
 
 import subprocess
 import sys

@@ -24,7 +24,7 @@ from albatross.service.tools.private_postgres import PrivatePostgres
 
 
 def post(port: int, path: str, body: dict[str, Any]) -> tuple[int, Any]:
-    """One request on a connection of its own; where a front dies under it, or none listens yet, another one is asked."""
+    """One request on its own connection; if a front dies under it, or none listens yet, another one is asked."""
     while True:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
         try:
@@ -101,7 +101,7 @@ def test_killed_processes_are_replaced_and_no_request_fails(
 
 @pytest.mark.xdist_group("ray")
 def test_a_rolling_restart_fails_no_request(databases: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two shards and two fronts are replaced one after the other, while somebody recommends and rates all the time."""
+    """Two shards and two fronts are replaced one after the other, under recommendations and ratings all the time."""
     address = databases.address("shop")
     assert main(["cluster", "init", address, "--scale", "1..5", "--policy", "item-mean", "--shards", "2"]) == 0
     with contextlib.ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Whoever ends a cluster by a signal finds nothing left of it: neither Ray, nor PostgreSQL, nor a shard."""
+"""A cluster that is ended by a signal leaves nothing behind: neither Ray, nor PostgreSQL, nor a shard."""
 
 import os
 import secrets
@@ -17,7 +17,7 @@ PROGRAM = "import sys, albatross.cli; sys.exit(albatross.cli.main())"
 
 
 def descendants(mark: str) -> list[str]:
-    """All processes with this in their environment, whoever their parent is by now."""
+    """All processes with this in their environment, whatever their parent is now."""
     found = []
     for folder in Path("/proc").iterdir():
         try:

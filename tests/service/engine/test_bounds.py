@@ -94,7 +94,7 @@ def test_what_is_too_much_is_refused_whole(request_: Any, accepted: str, tmp_pat
 
 
 def test_growth_beyond_memory_is_refused_before_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever is refused is not in the log, so a restart on the same machine succeeds."""
+    """A refused user is not in the log, so a restart on the same machine succeeds."""
     policy = ALB(rank=8)
     with Engine(tmp_path / "shop", Options(scale=(1, 5), policy=policy, snapshot_every=0)) as engine:
         engine.wait_ready()
@@ -110,7 +110,7 @@ def test_growth_beyond_memory_is_refused_before_it_is_written(tmp_path: Path, mo
         for request in (Recommend("ann", candidates=[f"more{number}" for number in range(900)]), rating(9999, user="new", item="thing")):
             with pytest.raises(NoMemory, match="would take about"):
                 engine.ask(request)
-        assert engine.ask(rating(9999, user="u1", item="i1")).applied  # whoever is known goes on
+        assert engine.ask(rating(9999, user="u1", item="i1")).applied  # known users can go on
         expected = engine.ask(AskVersion())
         assert expected.ratings == kept + 1
     remove_all(tmp_path / "shop")
@@ -142,7 +142,7 @@ def test_a_decision_is_rated_once_per_item(tmp_path: Path) -> None:
 
 
 def test_a_copy_of_a_folder_gives_other_ids(tmp_path: Path) -> None:
-    """A decision of one is unknown to the other: nobody's rating is credited to somebody else."""
+    """A decision of one is unknown to the other: no rating is credited to another user."""
     import shutil
 
     with Recommender(tmp_path / "shop", scale=(1, 5), policy=ALB(rank=2), items=["tea", "mate"]) as shop:

@@ -89,7 +89,7 @@ def lively(home: Path | Home) -> Iterator[Engine]:
 
 
 def known(where: Path | Home) -> tuple[Any, ...]:
-    """What the log alone says, whoever serves it."""
+    """What the log alone says, without the serving engine."""
     home = home_of(where) if isinstance(where, Path) else where
     with home.reading() as log:
         model = recover(home.folder, log, read_genesis(log, str(home)), use_snapshots=False).model
@@ -178,7 +178,7 @@ def test_after_a_commit_of_unknown_outcome_a_start_finds_the_log(cut: int, tmp_p
 
 
 def test_a_refused_decision_changes_nothing(place: Place) -> None:
-    """Neither the items it names, nor the room there is, nor what anybody is waited for."""
+    """Neither the items, nor the capacity of the arrays, nor the decisions that await ratings."""
     with lively(place / "shop") as engine:
         before = known(engine.home)
         names = [f"never{number}" for number in range(200)]

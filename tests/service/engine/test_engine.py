@@ -1,4 +1,4 @@
-"""What an engine does with requests: who is shown what, with which probability, and what it refuses."""
+"""Answers of an engine: the items shown, their probabilities, and what it refuses."""
 
 import subprocess
 import sys

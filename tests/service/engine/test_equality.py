@@ -59,7 +59,7 @@ def test_fed_with_a_recorded_simulation_it_has_the_state_of_the_simulation(name:
         with Engine(tmp_path / "shop", known(SERVABLE[name])) as engine:
             engine.wait_ready()
             for start in range(0, 150, 37):
-                for _ in range(2):  # whoever rates next was shown something before, and has not answered
+                for _ in range(2):  # the next rating user was shown something before, and has not answered
                     engine.ask(Recommend(str(part[start].user), n=2))
                 engine.ask(FeedbackBatch(part[start : start + 37]))
             found = engine.ask(AskVersion()).state_id

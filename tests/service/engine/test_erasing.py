@@ -1,4 +1,4 @@
-"""Who is forgotten is gone: from the files, from copies under another policy, and from every guess."""
+"""A forgotten user is gone: from the files, from copies under another policy, and from every prediction."""
 
 import hashlib
 import sqlite3
@@ -57,7 +57,7 @@ def test_a_folder_under_another_policy_verifies_after_forgetting(forgetful: Path
             for number in range(30):
                 late = shop.rate_item(f"u{number % 3}", f"i{number % 5}", 1 + number % 5, event_id=f"e{number}")
                 assert (late.duplicate, late.applied) == (True, number % 3 != 0)
-            # Of an erased event nobody remembers the content, so another one is no contradiction.
+            # The content of an erased event is unknown, so another one is no contradiction.
             assert not shop.rate_item("u0", "i0", 5, event_id="e0").applied
             with pytest.raises(UnknownDecision):
                 shop.recommend("u0", request_id="asked")

@@ -1,4 +1,4 @@
-"""Decisions that nobody answers leave the log after a time; what the log amounts to stays the same."""
+"""Decisions without a rating leave the log after a time; the result of the log stays the same."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Visitors: an id for whoever has none, and one person behind two ids, in the log and exactly in the model."""
+"""Visitors: an id for a client without one, and one person behind two ids, in the log and exactly in the model."""
 
 import json
 from collections.abc import Iterator
@@ -93,7 +93,7 @@ def test_what_is_kept_is_that_of_a_life_in_which_all_came_from_the_one(name: str
 
 
 def test_a_new_user_takes_the_place_of_the_visitor(here: Recommender) -> None:
-    """Nothing that was learned changes, and nobody is counted twice."""
+    """Nothing that was learned changes, and no user is counted twice."""
     decision = here.recommend(None, candidates=DRINKS)
     here.report(decision, "click")
     before = here.version()
@@ -159,7 +159,7 @@ def test_what_cannot_be_joined_is_refused_and_changes_nothing(here: Recommender)
         here.forget_user(visitor)
     assert not here.join("ann", "ann").joined  # they are one already
     assert here.version() == before
-    assert here.join("bob", "ann").joined  # two users with names of their own: whoever asks knows better
+    assert here.join("bob", "ann").joined  # two users with their own names: the caller knows better
 
 
 def test_visitors_of_one_user_are_bounded(here: Recommender) -> None:

@@ -321,7 +321,7 @@ from albatross.service.http import process
 from albatross.service.http.wire import connection, tls
 connection.READ_SECONDS = process.DRAIN_SECONDS = tls.LINGER_SECONDS = 3600
 """
-"""A process that waits for whoever it can wait for."""
+"""A process with the longest time limits for connections."""
 
 
 def test_an_idle_tls_connection_does_not_hold_up_the_end(tmp_path: Path, pair: tuple[Path, Path]) -> None:

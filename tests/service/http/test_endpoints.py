@@ -233,7 +233,7 @@ def test_the_examples_of_every_route_work(shop: Live, route: Route) -> None:
     for _, body in route.examples:
         reply = shop.post(route.path, body)
         if "decision_id" in body and isinstance(body, dict):
-            refused(reply, 404, "unknown-decision")  # whoever reads it has a decision of their own
+            refused(reply, 404, "unknown-decision")  # readers use their own decision
         elif "visitor" in body and isinstance(body, dict):
             refused(reply, 404, "unknown-user")  # the same
         else:

@@ -156,7 +156,7 @@ def test_an_older_file_is_read_and_its_keys_become_fast(tmp_path: Path) -> None:
 
 
 def test_wrong_guesses_of_a_known_name_cost_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The slow hash is asked once, for the key itself; who guesses is refused without it, and delays nobody."""
+    """The slow hash is computed once, for the key itself; a guess is refused without it, and delays no other request."""
     asked: list[str] = []
     slow = keys_module._slow
 

@@ -1,4 +1,4 @@
-"""What a client may take: places, memory, time, streams. Whoever takes too much loses it, and nobody else notices."""
+"""Limits of a client: places, memory, time, streams. A client beyond them loses its connection, and others notice nothing."""
 
 import asyncio
 import json

@@ -120,7 +120,7 @@ def test_the_log_of_a_hostile_run_has_no_secret(tmp_path: Path, form: str, broke
 
 @pytest.mark.parametrize("form", ["json", "text"])
 def test_whoever_logs_an_error_gets_its_type_and_frames_only(form: str, request: pytest.FixtureRequest) -> None:
-    """Be it this package, asyncio, a thread, a destructor, or what nobody caught."""
+    """From this package, asyncio, a thread, a destructor, or an uncaught error."""
     stream = StringIO()
     configure_log(form, stream)
     request.addfinalizer(structlog.reset_defaults)

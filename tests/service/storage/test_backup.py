@@ -21,7 +21,7 @@ ROUNDS = 6
 
 
 class Busy:
-    """A recommender that somebody rates all the time, until told to end."""
+    """A recommender that gets ratings all the time, until told to end."""
 
     def __init__(self, folder: Path) -> None:
         self.shop = Recommender(folder, scale=(1, 5), policy=ALB(rank=2))

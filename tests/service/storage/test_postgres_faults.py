@@ -100,7 +100,7 @@ def proxy(postgres: PrivatePostgres) -> Iterator[Proxy]:
 
 @pytest.mark.parametrize("cut", ["question", "answer"])
 def test_a_connection_lost_in_a_commit_is_an_unknown_outcome(cut: Literal["question", "answer"], databases: Place, proxy: Proxy) -> None:
-    """Nobody is told that it was kept, the engine ends, and the next one finds out."""
+    """It is not acknowledged, the engine ends, and the next one finds out."""
     address = databases.address("shop")
     home = home_of(address.partition("host=")[0] + f"host={proxy.folder}", databases.folder / "shop")
     failures: list[BaseException] = []

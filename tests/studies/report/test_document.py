@@ -1,4 +1,4 @@
-"""A report is written twice and says one thing."""
+"""A report in two formats says the same."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Who wins where, from results that are known."""
+"""Which policy wins where, from known results."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -10,14 +10,16 @@ from cyclopts import App, Parameter
 
 from albatross.cli.arguments import parse_policy
 from albatross.cli.service.cluster_demo import demo
-from albatross.cli.service.folder import meet
+from albatross.cli.service.folder import meet, opened_log, watched
 from albatross.cli.service.restore import restore
 from albatross.cli.service.verify import verify_home
 from albatross.service.cluster import pruning, running
+from albatross.service.cluster.dividing import divide
 from albatross.service.engine.learned.options import QUEUE, Options
 from albatross.service.http.logs import configure_log
 from albatross.service.http.process import Address
 from albatross.service.settings.kinds import parse_scale
+from albatross.service.storage.postgres.session import name_of
 from albatross.service.storage.postgres.sharing import check_copied
 
 cluster = App(
@@ -207,8 +209,10 @@ def prune(address: str, *, policy: str | None = None, snapshots: Path | None = N
 
 
 @cluster.command
-def move(folder: Path, address: str, *, policy: str | None = None) -> None:
+def move(folder: Path, address: str, *, shards: int = 1, policy: str | None = None) -> None:
     """Copy the log of a folder into a database without one. The folder is not changed.
+
+    With several shards events get new numbers: earlier decisions are unknown there, and ratings that name them are refused.
 
     Parameters
     ----------
@@ -216,7 +220,18 @@ def move(folder: Path, address: str, *, policy: str | None = None) -> None:
         A folder of the service.
     address
         The database, as postgresql://user@host/database.
+    shards
+        The number of shards that users are divided over. It cannot be changed later: take as many as you may ever have machines.
     policy
         The new place of your own policy, as file.py:Class, if it was moved.
     """
-    restore(folder, address, policy=policy)
+    running.check_number(shards)
+    if shards == 1:
+        restore(folder, address, policy=policy)
+        return
+    meet(policy)
+    with opened_log(folder) as (log, _), watched(log.head.seq) as progress:
+        done = divide(folder, address, shards, progress)
+    print(f"{name_of(address)}: {done.verdict.seq:,} events, {done.verdict.ratings:,} ratings, on {shards} shards")
+    for shard, count in enumerate(done.events):
+        print(f"shard {shard}: {count:,} events")

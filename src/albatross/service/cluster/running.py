@@ -38,10 +38,14 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 log = structlog.get_logger()
 
 
-def make(address: str, shards: int, options: Options) -> None:
-    """Make the tables of a cluster, and the first event of each shard."""
+def check_number(shards: int) -> None:
     if not 1 <= shards <= MOST_SHARDS:
         raise InvalidInput(f"--shards is {shards}; accepted: 1 to {MOST_SHARDS}")
+
+
+def make(address: str, shards: int, options: Options) -> None:
+    """Make the tables of a cluster, and the first event of each shard."""
+    check_number(shards)
     home = PostgresHome(address, shard=0)
     if home.begun:
         raise InvalidInput(f"{home} has a log already; accepted: a database without one")

@@ -1,0 +1,188 @@
+"""The log of a folder, divided over the shards of a new cluster: every user's events in their order, and every item's in every log.
+
+Events get new numbers, so decisions get other ids than those they were given. What was erased has no user any more: its rows, and the
+events that say so, stand in the first log, and what was erased is recognised on every shard.
+"""
+
+import contextlib
+import secrets
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from albatross.core.errors import InvalidInput
+from albatross.core.exchange import check_shards
+from albatross.service.cluster.placing import shard_of
+from albatross.service.engine.learned.options import policy_of
+from albatross.service.engine.recovering.verifying import Verdict, verify
+from albatross.service.storage.events import (
+    Adopt,
+    Decided,
+    Event,
+    Expire,
+    Forget,
+    Genesis,
+    Joined,
+    Rated,
+    Reacted,
+    decode,
+    encode,
+    handles_of,
+    is_shared,
+)
+from albatross.service.storage.folder import KEYS
+from albatross.service.storage.mark import Head
+from albatross.service.storage.migration import reading_log
+from albatross.service.storage.postgres.log import copy_rows
+from albatross.service.storage.postgres.session import BIRTH, CATALOGUE, Session, connect, make_tables, name_of, shards_of, understood
+from albatross.service.storage.reading import Progress, nothing, read_events, read_genesis
+from albatross.service.storage.store import NO_CHAIN, ReadableLog, Row, chained
+
+ERASED_FROM = 0
+"""The shard whose log has what was erased, and the events that say so."""
+
+
+class Divided(NamedTuple):
+    verdict: Verdict
+    """What a rebuild of the model from the folder gives."""
+    events: list[int]
+    """How many events each shard has."""
+
+
+def divide(folder: Path, address: str, shards: int, progress: Progress = nothing) -> Divided:
+    """Make a cluster of several shards from the log of a folder, which stays as it is, with its keys. Leaves all or nothing."""
+    where = name_of(address)
+    with reading_log(folder) as log:
+        genesis = read_genesis(log, str(folder))
+        check_shards(policy_of(genesis), shards)
+        counts = _counted(log, shards)
+        verdict = verify(log, folder, genesis, progress)
+        keys = (folder / KEYS).read_bytes() if (folder / KEYS).exists() else None
+        genesis = replace(genesis, folder=secrets.token_hex(8), shards=shards)
+        with (
+            contextlib.closing(connect(address, writing=True, application_name="albatross birth")) as session,
+            understood(where),
+            session.transaction(),
+        ):
+            session.execute("SELECT pg_advisory_xact_lock(%s)", (BIRTH,))
+            if shards_of(session, where):
+                raise InvalidInput(f"{where} has a log already; accepted: a database without one")
+            make_tables(session, shards)
+            _Writing(session, log, genesis, counts).write()
+            if keys is not None:
+                if session.execute("SELECT FROM albatross.keys").fetchone() is not None:
+                    raise InvalidInput(f"{where} has keys, and so has {folder}; accepted: a database without keys")
+                session.execute("INSERT INTO albatross.keys VALUES (1, %s)", (keys,))
+    return Divided(verdict, counts)
+
+
+def _counted(log: ReadableLog, shards: int) -> list[int]:
+    """How many events each shard will have. Refuses a log that cannot be divided."""
+    counts, known = [1] * shards, 0
+    for seq, event in read_events(log, checked=False):
+        counts[ERASED_FROM] += seq - known - 1  # erased
+        known = seq
+        if isinstance(event, Joined) and shard_of(event.visitor, shards) != shard_of(event.user, shards):
+            raise InvalidInput(
+                f"event {seq} joins a visitor with a user who would live on another of {shards} shards; "
+                "accepted: one shard, or a log without such a join"
+            )
+        for shard in _places(event, shards):
+            counts[shard] += 1
+    counts[ERASED_FROM] += log.head.seq - known
+    return counts
+
+
+def _places(event: Event, shards: int) -> Sequence[int]:
+    """The shards whose logs have an event."""
+    if isinstance(event, Genesis | Adopt):  # what they say stands in the first event of each log
+        return ()
+    if isinstance(event, Rated | Reacted | Decided | Joined):
+        return (shard_of(event.user, shards),)
+    return (ERASED_FROM,) if isinstance(event, Forget | Expire) else range(shards)
+
+
+class _Writing:
+    """In a transaction: the logs of all shards, and the catalogue."""
+
+    def __init__(self, session: Session, log: ReadableLog, genesis: Genesis, counts: Sequence[int]) -> None:
+        self._session, self._log, self._shards = session, log, genesis.shards
+        self._heads = {shard: Head(0, NO_CHAIN) for shard in (CATALOGUE, *range(genesis.shards))}
+        self._numbers: NDArray[np.int64] = np.zeros(log.head.seq + 1, np.int64)
+        """The new number of an event that another one may name, each in the log of its shard."""
+        self._incarnation = secrets.token_hex(8)
+        self._first = [
+            Row(encode(replace(genesis, shard=shard, users=_living(genesis.users, shard, genesis.shards), inherited=count)))
+            for shard, count in enumerate(counts)
+        ]
+
+    def write(self) -> None:
+        for shard, row in enumerate(self._first):
+            self._append(shard, [row])
+        for first, bodies in self._log.read():
+            self._write_chunk(list(enumerate(bodies, start=first)))
+        for emptied in self._emptied():
+            for shard in range(self._shards):
+                copy_rows(self._session, shard, (), [(handle, 1, b"") for handle in emptied])
+        for shard, head in self._heads.items():
+            self._session.execute("INSERT INTO albatross.shards (shard, seq, chain) VALUES (%s, %s, %s)", (shard, *head))
+            if shard != CATALOGUE:
+                self._session.execute("INSERT INTO albatross.followed VALUES (%s, %s, %s)", (shard, *self._heads[CATALOGUE]))
+
+    def _write_chunk(self, rows: Sequence[tuple[int, bytes | None]]) -> None:
+        events = [(seq, None if body is None else decode(body)) for seq, body in rows]
+        contents = self._log.find_all([handle for _, event in events if event is not None for handle in handles_of(event)])
+        lines: dict[int, list[Row]] = {shard: [] for shard in self._heads}
+        for seq, event in events:
+            if event is None:
+                lines[ERASED_FROM].append(Row(None))
+                self._numbers[seq] = self._heads[ERASED_FROM].seq + len(lines[ERASED_FROM])
+                continue
+            for shard in _places(event, self._shards):
+                number = self._heads[shard].seq + len(lines[shard]) + 1
+                self._numbers[seq] = number
+                moved = self._renumbered(event, number, shard)
+                handles = [(new, contents[old].content) for new, old in zip(handles_of(moved), handles_of(event), strict=True)]
+                lines[shard].append(Row(encode(moved), handles))
+            if is_shared(encode(event)):
+                lines[CATALOGUE].append(Row(encode(event)))
+        for shard, found in lines.items():
+            self._append(shard, found)
+
+    def _append(self, shard: int, rows: Sequence[Row]) -> None:
+        if rows:
+            written = chained(self._heads[shard], rows)
+            handles = [(handle, line[0], content) for row, line in zip(rows, written, strict=True) for handle, content in row.handles]
+            copy_rows(self._session, shard, written, handles)
+            self._heads[shard] = Head(written[-1][0], written[-1][3])
+
+    def _renumbered(self, event: Event, number: int, shard: int) -> Event:
+        """The same event, with other events by their new numbers."""
+        if isinstance(event, Decided):
+            return replace(event, model_seq=number - 1, incarnation=f"{self._incarnation}.{shard}")
+        if isinstance(event, Rated):
+            return replace(event, decision=self._number(event.decision))
+        if isinstance(event, Reacted):
+            return replace(event, decision=self._number(event.decision), replaces=self._number(event.replaces))
+        if isinstance(event, Forget):
+            return replace(event, erased=[int(self._numbers[seq]) for seq in event.erased])
+        if isinstance(event, Expire):
+            return replace(event, decisions=[replace(one, seq=int(self._numbers[one.seq])) for one in event.decisions])
+        return event
+
+    def _number(self, seq: int | None) -> int | None:
+        return None if seq is None else int(self._numbers[seq])
+
+    def _emptied(self) -> Iterator[list[bytes]]:
+        """What erased events were found by: they must not count when they come again, wherever that is."""
+        for rows in self._log.handles():
+            if found := [handle for handle, _, content in rows if not content]:
+                yield found
+
+
+def _living(users: Sequence[str], shard: int, shards: int) -> list[str]:
+    return [user for user in users if shard_of(user, shards) == shard]

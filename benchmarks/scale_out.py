@@ -151,10 +151,9 @@ async def measure(server: PrivatePostgres, scratch: Path) -> None:
     for shards, run in runs.items():
         rate, versions = run.events / run.seconds, run.versions / run.seconds
         said = model.events_a_second(shards, versions)
-        spent = f"{run.spent.sum() / run.events * 1e6:.0f}"
-        print(
-            f"| {shards} | {rate:,.0f} | {said:,.0f} ({said / rate - 1:+.0%}) | {versions:.0f} | {spent} | {run.written / run.events:,.0f} |"
-        )
+        spent, written = run.spent.sum() / run.events * 1e6, run.written / run.events
+        told = (f"{rate:,.0f}", f"{said:,.0f} ({said / rate - 1:+.0%})", f"{versions:.0f}", f"{spent:.0f}", f"{written:,.0f}")
+        print(f"| {shards} | {' | '.join(told)} |")
 
 
 def main() -> None:

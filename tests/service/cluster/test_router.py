@@ -15,6 +15,7 @@ from albatross.service.api.requests import AskSeries, Feedback, FeedbackBatch, F
 from albatross.service.cluster import router as router_module
 from albatross.service.cluster.lanes import Lanes
 from albatross.service.cluster.packing import pack_batches, unpacked_answers, unpacked_batch
+from albatross.service.cluster.placing import shard_of
 from albatross.service.cluster.router import CALLS, WORTH, Router, Settled
 from albatross.service.engine.sharing import AskSums, Sums
 from albatross.service.engine.tickets import Promise
@@ -209,3 +210,25 @@ def test_batches_travel_as_bytes() -> None:
     finally:
         copyreg.dispatch_table.clear()
         copyreg.dispatch_table.update(before)
+
+
+def test_users_of_other_shards_are_served_while_one_is_congested(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(router_module, "PATIENCE", -1.0)  # whatever waits has waited too long
+    shards = [FarShard(), FarShard()]
+    lanes = Lanes(shards, most=10)
+    for router in lanes.routers:
+        router.reached()
+    names = [next(name for name in map(str, range(99)) if shard_of(name, 2) == shard) for shard in range(2)]
+    asked = [Promise(Feedback(f"e{place}", 3, user=names[shard], item="tea"), Future()) for place, shard in enumerate((0, 0, 0, 1))]
+    assert lanes.put(asked[:1]) == []
+    shards[0].wait_for(1)
+    assert lanes.put(asked[1:2]) == []  # waits for the call before
+    assert not lanes.congested
+    assert lanes.put(asked[2:]) == asked[2:3]
+    assert isinstance(asked[2].error, Overloaded)
+    for shard, calls in zip(shards, ((1, 2), (1,)), strict=True):
+        for call in calls:
+            shard.wait_for(call)
+            shard.answer(call)
+    assert all(promise.future.result(60).applied for promise in (*asked[:2], asked[3]))
+    lanes.close()

@@ -37,6 +37,11 @@ class Lanes:
     def capacity(self) -> int:
         return self._most
 
+    @property
+    def breadth(self) -> int:
+        """How many commit at one time."""
+        return len(self.routers)
+
     def wait_ready(self, timeout: float | None = None) -> None:
         for router in self.routers:
             if not router.wait_reached(timeout):

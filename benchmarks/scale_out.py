@@ -2,8 +2,7 @@
 
 Batches of ratings go to one front, on one machine with everything else. Of each part, the model has the processor time of a group of
 ratings that is committed together, and of a rating; they are measured with one batch under way, on one shard. What an exchange costs is
-measured in the same way on two. The model then says how many events a second there are with several batches under way: the processors are
-one queue with as many servers as there are cores, and a commit is a wait besides.
+measured in the same way on two. The model then says how many events a second there are with several batches under way.
 """
 
 import asyncio
@@ -11,24 +10,27 @@ import contextlib
 import os
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from albatross.policies.alb import ALB
 from albatross.service.cluster import running
 from albatross.service.cluster.front import free_port
 from albatross.service.engine.learned.options import Options
-from albatross.service.http.bodies import SLICE
+from albatross.service.http.bodies import MOST_BREADTH, SLICE
 from albatross.service.http.turns import MOST_BATCHES
+from albatross.service.storage.postgres.session import connect
 from albatross.service.tools.private_postgres import PrivatePostgres
 from benchmarks import machine
 from benchmarks.cluster import RANK, Asking, command, load, postgres_of, seconds_of, wait_ready
 
 SMALL = 100
 BATCHES, LINES = 4, 1_000
+Times = NDArray[np.float64]
 KINDS = ("client", "front", "shards", "PostgreSQL", "Ray")
 
 
@@ -37,7 +39,7 @@ class Run(NamedTuple):
 
     events: int
     seconds: float
-    spent: np.ndarray
+    spent: Times
     """Processor time by kind."""
     versions: int
     written: int
@@ -60,11 +62,11 @@ class Cluster:
         return int(running.status(self.address)["item_version"])
 
     def _written(self) -> int:
-        with contextlib.closing(running.connect(self.address)) as session:
+        with contextlib.closing(connect(self.address)) as session:
             found = session.execute("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn").fetchone()
         return 0 if found is None else int(found[0])
 
-    def _spent(self) -> np.ndarray:
+    def _spent(self) -> Times:
         known = running.status(self.address)
         fronts, shards = ([one["pid"] for one in known[kind]] for kind in ("fronts", "shards"))
         everything = _descendants(os.getpid())
@@ -100,30 +102,45 @@ async def cluster(server: PrivatePostgres, scratch: Path, shards: int) -> AsyncI
 class Model(NamedTuple):
     """Processor time by kind, in seconds."""
 
-    group: np.ndarray
-    rating: np.ndarray
-    version: np.ndarray
+    group: Times
+    rating: Times
+    version: Times
     """Per version and shard."""
-    wait: float
-    """Seconds a group waits for the disk and for others to have their turn."""
-
-    def spent(self, shards: int, slices: float) -> np.ndarray:
-        """Of a batch in so many slices."""
-        return self.group * slices * shards + self.rating * LINES
+    commit: float
+    """Seconds a shard waits for each commit."""
 
     def events_a_second(self, shards: int, versions: float) -> float:
-        """With several batches under way and so many versions a second. Mean value analysis of one queue and a wait."""
-        cores = os.cpu_count() or 1
-        slices = LINES / SLICE
-        free = cores - versions * shards * self.version.sum()
-        queued = self.spent(shards, slices).sum() / free
-        apart = self.wait * slices
-        length = batches = 0.0
-        for under_way in range(1, MOST_BATCHES + 1):
-            stay = queued * (1 + length)
-            batches = under_way / (stay + apart)
-            length = batches * stay
-        return batches * LINES
+        """With several batches under way and so many versions a second, by mean value analysis of two queues.
+
+        A shard does one thing after the other: it learns a group, waits for the commit, folds a version. All shards work at the same time
+        on their parts of a slice. Everything else shares the processors that shards leave free.
+        """
+        slices = max(1.0, LINES / (SLICE * min(shards, MOST_BREADTH)))
+        each = LINES / slices / shards
+        at = KINDS.index("shards")
+        own = slices * (self.group[at] + self.rating[at] * each + self.commit) / (1 - versions * self.version[at])
+        others = slices * shards * self.group + self.rating * LINES
+        busy = shards * slices * (self.group[at] + self.rating[at] * each)  # of one batch, all shards together
+        exchanging = versions * shards * self.version.sum()
+        cores = float(os.cpu_count() or 1)
+        rate = 0.0
+        for _ in range(100):  # how much the shards leave free depends on the rate, which depends on that
+            free = max(cores - exchanging - rate * busy, cores / 10)
+            shared = (others.sum() - others[at]) / min(free, cores / 2)
+            stretched = own * max(1.0, (rate * (busy + others.sum() - others[at]) + exchanging) / cores)
+            rate += 0.2 * (_throughput([stretched, shared], MOST_BATCHES) - rate)
+        return rate * LINES
+
+
+def _throughput(demands: Sequence[float], customers: int) -> float:
+    """How many customers a second a closed line of queues serves, each of which has this much to do for a customer."""
+    lengths = [0.0] * len(demands)
+    rate = 0.0
+    for number in range(1, customers + 1):
+        stays = [demand * (1 + length) for demand, length in zip(demands, lengths, strict=True)]
+        rate = number / sum(stays)
+        lengths = [rate * stay for stay in stays]
+    return rate
 
 
 async def measure(server: PrivatePostgres, scratch: Path) -> None:
@@ -132,7 +149,7 @@ async def measure(server: PrivatePostgres, scratch: Path) -> None:
         per_group = [run.spent / run.events * lines for run, lines in ((small, SMALL), (large, SLICE))]
         rating = np.maximum((per_group[1] - per_group[0]) / (SLICE - SMALL), 0.0)
         group = np.maximum(per_group[0] - SMALL * rating, 0.0)
-        wait = max(large.seconds / 40 - per_group[1].sum(), 0.0)
+        commit = max(large.seconds / 40 - per_group[1].sum(), 0.0)
         runs = {1: await one.run(LINES, 60, BATCHES)}
     async with cluster(server, scratch, 2) as two:
         alone = await two.run(SLICE, 40, 1)
@@ -141,20 +158,19 @@ async def measure(server: PrivatePostgres, scratch: Path) -> None:
         runs[2] = await two.run(LINES, 60, BATCHES)
     async with cluster(server, scratch, 4) as four:
         runs[4] = await four.run(LINES, 60, BATCHES)
-    model = Model(group, rating, version, wait)
+    model = Model(group, rating, version, commit)
     print(f"| processor time in µs | {' | '.join(KINDS)} |", "| --- |" + " ---: |" * len(KINDS), sep="\n")
     for name, row in (("a group", group), ("a rating", rating), ("a version, each shard", version)):
         print(f"| {name} | {' | '.join(f'{value * 1e6:,.1f}' for value in row)} |")
-    print(f"A group waits {wait * 1e3:.1f} ms besides.\n")
+    print(f"A commit takes {commit * 1e3:.1f} ms besides.\n")
     print("| shards | events a second | by the model | versions a second | processor time of an event, µs | journal, bytes an event |")
     print("| ---: | ---: | ---: | ---: | ---: | ---: |")
     for shards, run in runs.items():
         rate, versions = run.events / run.seconds, run.versions / run.seconds
         said = model.events_a_second(shards, versions)
-        spent = f"{run.spent.sum() / run.events * 1e6:.0f}"
-        print(
-            f"| {shards} | {rate:,.0f} | {said:,.0f} ({said / rate - 1:+.0%}) | {versions:.0f} | {spent} | {run.written / run.events:,.0f} |"
-        )
+        spent, written = run.spent.sum() / run.events * 1e6, run.written / run.events
+        told = (f"{rate:,.0f}", f"{said:,.0f} ({said / rate - 1:+.0%})", f"{versions:.0f}", f"{spent:.0f}", f"{written:,.0f}")
+        print(f"| {shards} | {' | '.join(told)} |")
 
 
 def main() -> None:

@@ -116,6 +116,7 @@ class Prompt:
     readiness = Readiness(True, "ready", 1, 1, 0)
     congested = False
     capacity = 1_000_000
+    breadth = 1
 
     def put(self, tickets: Sequence[Ticket]) -> list[Ticket]:
         for ticket in tickets:

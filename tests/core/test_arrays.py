@@ -1,14 +1,16 @@
 """Arrays as bytes: those of NumPy, whatever reads or writes them."""
 
 import io
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from albatross.core.arrays import read_arrays, write_arrays
 from albatross.core.errors import InvalidInput
 
-ARRAYS = [
+ARRAYS: list[NDArray[Any]] = [
     np.arange(5, dtype=np.int32),
     np.empty(0),
     np.arange(12.0).reshape(4, 3),
@@ -20,7 +22,7 @@ ARRAYS = [
 ]
 
 
-def numpy_bytes(array: np.ndarray) -> bytes:
+def numpy_bytes(array: NDArray[Any]) -> bytes:
     file = io.BytesIO()
     np.lib.format.write_array(file, array, version=(1, 0), allow_pickle=False)
     return file.getvalue()

@@ -101,6 +101,21 @@ def test_the_log_can_be_walked_and_verified(tab: Any, learned: Live) -> None:
     assert past["ratings"] < 100 == past["seq"]
 
 
+def test_of_several_shards_the_log_of_one_is_shown(tab: Any, learned: Live) -> None:
+    """The service has one shard, whose number is 0, and the page is told that there are two."""
+    told = {**learned.get("/v1/version").json, "shards": 2}
+    tab.page.route("**/v1/version", lambda route: route.fulfill(json=told))
+    page = tab.go("log?seq=100&shard=0")
+    page.locator("[data-testid=log-past][data-seq='100']").wait_for()
+    assert page.get_by_test_id("log-shard").input_value() == "0"
+    with page.expect_request(lambda request: "/v1/events/past" in request.url) as asked:
+        page.get_by_test_id("log-scrub").focus()
+        page.keyboard.press("ArrowRight")
+    assert asked.value.post_data_json == {"seq": 101, "n": 5, "shard": 0}
+    page.get_by_test_id("log-shard").select_option("1")
+    page.get_by_text("shard is 1; accepted: none, or 0").first.wait_for()
+
+
 def test_every_figure_has_its_data_as_csv_and_json(tab: Any) -> None:
     page = tab.go("user?user=user+1")
     best = page.get_by_test_id("user-best")

@@ -77,7 +77,8 @@ class Payload(NamedTuple):
         """The payload of these arrays, which were read from `size` bytes."""
         if len(arrays) < 3:
             raise InvalidInput(f"{size} bytes are no payload of an exchange: {len(arrays)} arrays")
-        return cls(*arrays[:3], tuple(arrays[3:]))
+        items, digests, figures, *sums = arrays
+        return cls(items, digests, figures, tuple(sums))
 
 
 class Memory(NamedTuple):

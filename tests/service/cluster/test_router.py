@@ -15,7 +15,8 @@ from albatross.service.api.requests import AskSeries, Feedback, FeedbackBatch, F
 from albatross.service.cluster import router as router_module
 from albatross.service.cluster.lanes import Lanes
 from albatross.service.cluster.packing import pack_batches, unpacked_answers, unpacked_batch
-from albatross.service.cluster.router import CALLS, Router, Settled
+from albatross.service.cluster.placing import shard_of
+from albatross.service.cluster.router import CALLS, WORTH, Router, Settled
 from albatross.service.engine.sharing import AskSums, Sums
 from albatross.service.engine.tickets import Promise
 
@@ -70,19 +71,33 @@ def ask(router: Router, *names: str) -> list[Promise]:
 
 
 def test_all_that_waits_goes_in_one_call(router: Router, shard: FarShard) -> None:
-    first = []
-    for number in range(CALLS):
-        first += ask(router, f"first {number}")
-        assert shard.wait_for(number + 1) == [f"first {number}"]
+    first = ask(router, "first")
+    assert shard.wait_for(1) == ["first"]
     rest = ask(router, "a", "bad") + ask(router, "b")
-    assert len(shard.calls) == CALLS  # no more are under way at one time
+    assert len(shard.calls) == 1  # so few wait for the call before
     shard.answer(1)
-    assert shard.wait_for(CALLS + 1) == ["a", "bad", "b"]
+    assert shard.wait_for(2) == ["a", "bad", "b"]
     shard.answer(2)
-    shard.answer(CALLS + 1)
-    assert [promise.future.result(60).applied for promise in (*first, rest[0], rest[2])] == [True] * (CALLS + 2)
+    assert [promise.future.result(60).applied for promise in (*first, rest[0], rest[2])] == [True] * 3
     assert isinstance(rest[1].future.exception(60), BadValue)
     assert router.readiness.ready
+
+
+def test_many_do_not_wait_for_the_call_before(router: Router, shard: FarShard) -> None:
+    first = ask(router, "first")
+    shard.wait_for(1)
+    many = [Promise(FeedbackBatch([Feedback(f"{place} {number}", 3, user="ann", item="tea") for number in range(WORTH)]), Future())
+            for place in range(2)]  # fmt: skip
+    router.put(many[:1])
+    shard.wait_for(CALLS)
+    router.put(many[1:])
+    assert len(shard.calls) == CALLS  # no more are under way at one time
+    shard.answer(1)
+    shard.wait_for(CALLS + 1)
+    assert first[0].future.result(60).applied
+    for call, promise in enumerate(many, start=2):
+        shard.calls[call - 1][1].set_result([BatchAccepted([])])
+        assert promise.future.result(60) == BatchAccepted([])
 
 
 def test_what_a_lost_shard_did_not_answer_is_asked_again_in_order(router: Router, shard: FarShard, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,16 +116,16 @@ def test_nobody_waits_for_the_answer_to_what_takes_long(router: Router, shard: F
     slow = Promise(ForgetUser("ann"), Future())
     first = ask(router, "first")
     shard.wait_for(1)
-    router.put([*(later := [Promise(Feedback("a", 3, user="ann", item="tea"), Future())]), slow])
-    assert shard.wait_for(2) == ["a"]
+    router.put([slow, *(later := [Promise(Feedback("a", 3, user="ann", item="tea"), Future())])])
+    assert shard.wait_for(2) == []  # the slow one, alone, and while the first is under way
     shard.answer(1)
-    assert shard.wait_for(3) == []  # the slow one, alone
-    shard.answer(2)
+    assert shard.wait_for(3) == ["a"]
+    shard.answer(3)
     (last,) = ask(router, "b")
     assert shard.wait_for(4) == ["b"]
     shard.answer(4)
     assert all(promise.future.result(60).applied for promise in (*first, *later, last))
-    shard.calls[2][1].set_result([BadValue("nobody")])
+    shard.calls[1][1].set_result([BadValue("nobody")])
     assert isinstance(slow.future.exception(60), BadValue)
 
 
@@ -124,15 +139,13 @@ def test_nobody_waits_for_ever(router: Router, shard: FarShard, monkeypatch: pyt
 
 def test_more_than_may_wait_is_refused_and_closing_answers_what_waits(shard: FarShard) -> None:
     router = Router(shard, most=3)
-    promises = []
-    for number in range(CALLS):
-        promises += ask(router, f"first {number}")
-        shard.wait_for(number + 1)
+    promises = ask(router, "first")
+    shard.wait_for(1)
     promises += ask(router, "a", "b", "c")
     assert isinstance(ask(router, "d")[0].future.exception(60), Overloaded)
     closing = threading.Thread(target=router.close)
     closing.start()
-    for call in range(1, CALLS + 2):
+    for call in (1, 2):
         shard.wait_for(call)
         shard.answer(call)
     closing.join()
@@ -197,3 +210,25 @@ def test_batches_travel_as_bytes() -> None:
     finally:
         copyreg.dispatch_table.clear()
         copyreg.dispatch_table.update(before)
+
+
+def test_users_of_other_shards_are_served_while_one_is_congested(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(router_module, "PATIENCE", -1.0)  # whatever waits has waited too long
+    shards = [FarShard(), FarShard()]
+    lanes = Lanes(shards, most=10)
+    for router in lanes.routers:
+        router.reached()
+    names = [next(name for name in map(str, range(99)) if shard_of(name, 2) == shard) for shard in range(2)]
+    asked = [Promise(Feedback(f"e{place}", 3, user=names[shard], item="tea"), Future()) for place, shard in enumerate((0, 0, 0, 1))]
+    assert lanes.put(asked[:1]) == []
+    shards[0].wait_for(1)
+    assert lanes.put(asked[1:2]) == []  # waits for the call before
+    assert not lanes.congested
+    assert lanes.put(asked[2:]) == asked[2:3]
+    assert isinstance(asked[2].error, Overloaded)
+    for shard, calls in zip(shards, ((1, 2), (1,)), strict=True):
+        for call in calls:
+            shard.wait_for(call)
+            shard.answer(call)
+    assert all(promise.future.result(60).applied for promise in (*asked[:2], asked[3]))
+    lanes.close()

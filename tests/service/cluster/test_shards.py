@@ -236,8 +236,8 @@ def test_what_is_asked_of_all_shards(databases: Place, tmp_path: Path) -> None:
         assert {event.shard for event in town.ask(ListEvents(n=100)).events} == {0, 1, 2}
         assert [event.seq for event in town.ask(ListEvents(n=2, before=5, shard=1)).events] == [4, 3]
         home = shard_of("u3", 3)
-        wrong = (LookBack(3), LookBack(3, shard=3), LookBack(3, "u3", shard=(home + 1) % 3))
-        for refused in (ListEvents(before=5), ListEvents(shard=3), *wrong, Recommend(None), JoinUsers("u1", "u2")):
+        past_all = (LookBack(3), LookBack(3, shard=3), LookBack(3, "u3", shard=(home + 1) % 3))
+        for refused in (ListEvents(before=5), ListEvents(shard=3), *past_all, Recommend(None), JoinUsers("u1", "u2")):
             with pytest.raises(Refused, match="accepted: "):
                 town.ask(refused)
         with pytest.raises(NotWritten, match="PostgreSQL's own backups"):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from albatross.service.api.answers import Answer, Readiness
-from albatross.service.api.errors import NotReady, Refused
+from albatross.service.api.errors import NotReady, Overloaded, Refused
 from albatross.service.api.requests import Request
 from albatross.service.cluster.merging import Part, Plan, Settled, may_be_old, plan_of
 from albatross.service.cluster.router import Call, Glance, Router
@@ -30,11 +30,17 @@ class Lanes:
 
     @property
     def congested(self) -> bool:
-        return any(router.congested for router in self.routers)
+        """Where some shards can still answer, users of the others are refused by themselves."""
+        return all(router.congested for router in self.routers)
 
     @property
     def capacity(self) -> int:
         return self._most
+
+    @property
+    def breadth(self) -> int:
+        """How many commit at one time."""
+        return len(self.routers)
 
     def wait_ready(self, timeout: float | None = None) -> None:
         for router in self.routers:
@@ -59,7 +65,14 @@ class Lanes:
             else:
                 single.setdefault(plan, []).append(ticket)
         for shard, found in single.items():
-            refused += self.routers[shard].put(found)
+            if self.routers[shard].congested:
+                for ticket in found:
+                    ticket.error = Overloaded(
+                        f"more is asked of this user's shard than it can answer; try again in {Overloaded.retry_after} s"
+                    )
+                refused += found
+            else:
+                refused += self.routers[shard].put(found)
         return refused
 
     def close(self) -> None:

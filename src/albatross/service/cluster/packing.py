@@ -34,5 +34,5 @@ def _packed_answers(batch: BatchAccepted) -> tuple[Callable[[bytes], BatchAccept
 
 def pack_batches() -> None:
     """From now on, in this process: whatever carries objects to other processes, Ray too, asks here for the bytes of batches."""
-    copyreg.pickle(FeedbackBatch, _packed_batch)  # type: ignore[arg-type]
-    copyreg.pickle(BatchAccepted, _packed_answers)  # type: ignore[arg-type]
+    copyreg.pickle(FeedbackBatch, _packed_batch)
+    copyreg.pickle(BatchAccepted, _packed_answers)

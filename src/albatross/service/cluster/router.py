@@ -14,7 +14,11 @@ from albatross.service.engine.queue import ALONE, MOST_AT_ONCE, PATIENCE
 from albatross.service.engine.tickets import Ticket, tell_all
 
 CALLS = 2
-"""Calls that may be under way at one time: while a shard commits one group, the next is on its way."""
+"""Calls that may be under way at one time: while a shard commits one group, the next is on its way, if it is worth a call of its own."""
+WORTH = 64
+"""Simple requests that are. A call costs as much as a dozen of them, so fewer wait until the call before has come back."""
+GATHER_SECONDS = 0.002
+"""How long those are waited for, at most, who were answered together and are expected to ask again."""
 AGAIN_SECONDS = 0.1
 """Between two attempts to reach a shard that does not answer."""
 MOST_SECONDS = 60.0
@@ -42,7 +46,14 @@ class Router:
         self._call, self._most = call, most
         self._changed = threading.Condition()
         self._waiting: deque[Ticket] = deque()
-        self._calls = 0
+        self._weight = 0
+        """Of all that wait."""
+        self._calls = self._slow = 0
+        """Calls under way; those of requests that take long are counted by themselves, as nobody waits for these."""
+        self._expected = 0
+        """Requests that will soon wait, if everybody who was answered asks again."""
+        self._awaited = 1
+        """So many requests are worth waking the sender for."""
         self._not_before = 0.0
         """When a shard that did not answer is asked again."""
         self._reached = False
@@ -92,9 +103,11 @@ class Router:
                 else:
                     ticket.since = now
                     self._waiting.append(ticket)
+                    self._weight += ticket.weight
                     continue
                 refused.append(ticket)
-            self._changed.notify_all()
+            if len(self._waiting) >= self._awaited:
+                self._changed.notify_all()
         return refused
 
     def close(self) -> None:
@@ -104,29 +117,48 @@ class Router:
             self._changed.notify_all()
         self._sender.join()
         with self._changed:
-            self._changed.wait_for(lambda: self._calls == 0, MOST_SECONDS)
+            self._changed.wait_for(lambda: self._calls + self._slow == 0, MOST_SECONDS)
 
     def _send_all(self) -> None:
         """The life of the sender."""
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._closed or (self._waiting and self._calls < CALLS))
+                self._changed.wait_for(lambda: self._closed or self._is_worth_a_call())
                 if not self._waiting:
                     if self._closed:
                         return
                     continue
-                pause = AGAIN_SECONDS if self._calls >= CALLS else self._not_before - time.monotonic()
+                pause = self._not_before - time.monotonic() if self._is_worth_a_call() else AGAIN_SECONDS
                 if pause > 0:
                     self._changed.wait(pause)
                     continue
+                self._gather()
                 taken = self._take()
-                self._calls += 1
+                slow = isinstance(taken[0].request, ALONE)
+                self._slow += slow
+                self._calls += not slow
             try:
                 future = self._call([ticket.request for ticket in taken])
             except Exception as error:  # what starts a call may fail as the call itself
                 future = Future()
                 future.set_exception(error)
             future.add_done_callback(lambda done, taken=taken: self._settle(taken, done))  # type: ignore[misc]
+
+    def _is_worth_a_call(self) -> bool:
+        """Whether something waits, and no call is under way that it should wait for."""
+        if not self._waiting:
+            return False
+        if isinstance(self._waiting[0].request, ALONE):
+            return self._slow < CALLS
+        return self._calls == 0 or (self._calls < CALLS and self._weight >= WORTH)
+
+    def _gather(self) -> None:
+        """Wait a moment for those who are expected to ask again: one call for all of them costs little more than one for the first."""
+        end = time.monotonic() + GATHER_SECONDS
+        self._awaited = self._expected
+        while len(self._waiting) < self._expected and not self._closed and (left := end - time.monotonic()) > 0:
+            self._changed.wait(left)
+        self._awaited = 1
 
     def _take(self) -> list[Ticket]:
         """All that wait, up to a limit, or up to a request that takes long: nobody else waits for its answer."""
@@ -140,6 +172,7 @@ class Router:
             weight += taken[-1].weight
             if alone:
                 break
+        self._weight -= weight
         return taken
 
     def _settle(self, taken: list[Ticket], done: "Future[Settled]") -> None:
@@ -157,14 +190,19 @@ class Router:
             else:
                 ticket.answer = result
         with self._changed:
-            self._calls -= 1
+            slow = isinstance(taken[0].request, ALONE)
+            self._slow -= slow
+            self._calls -= not slow
+            self._expected = 0 if slow or again else min(len(taken) + len(self._waiting), MOST_AT_ONCE)
             self._reached = not any(isinstance(result, GOING) for result in settled)
             if again:
                 self._not_before = now + AGAIN_SECONDS
                 self._waiting.extendleft(reversed(again))
+                self._weight += sum(ticket.weight for ticket in again)
             glances = [] if self._reached else [ticket for ticket in self._waiting if isinstance(ticket, Glance)]
             for ticket in glances:
                 self._waiting.remove(ticket)
+                self._weight -= ticket.weight
                 ticket.error = NotReady(AWAY)
             self._changed.notify_all()
         tell_all(ticket for ticket in (*taken, *glances) if ticket.error is not None or ticket.answer is not None)

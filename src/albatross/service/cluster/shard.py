@@ -18,6 +18,7 @@ from albatross.service.cluster.exchanging import Exchanging
 from albatross.service.cluster.packing import pack_batches
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.options import Options
+from albatross.service.engine.tickets import Promise
 from albatross.service.storage.postgres.home import PostgresHome
 from albatross.service.storage.postgres.session import NotNow
 
@@ -58,13 +59,12 @@ class Shard:
         """What came of each request."""
         if self._failure is not None:
             return [NotReady(f"the shard cannot be served: {self._failure}")] * len(requests)
-        futures: list[Future[Any] | BaseException] = []
-        for request in requests:
-            try:
-                futures.append(self._engine.submit(request))
-            except InvalidInput as refusal:
-                futures.append(refusal)
-        return [future if isinstance(future, BaseException) else future.exception() or future.result() for future in futures]
+        promises = [Promise(request, Future()) for request in requests]
+        refused = self._engine.put(promises)  # all in one go: they are committed together
+        for promise in promises:
+            if promise in refused:
+                promise.future.set_exception(promise.error)
+        return [promise.future.exception() or promise.future.result() for promise in promises]
 
     def state(self) -> str | None:
         """Why the shard cannot be served; none where it is."""

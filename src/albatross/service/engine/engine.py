@@ -141,6 +141,11 @@ class Engine:
         return self._queue.capacity
 
     @property
+    def breadth(self) -> int:
+        """How many commit at one time."""
+        return 1
+
+    @property
     def lessons(self) -> tuple[int, int, int]:
         """Changes when other shards should hear of something; and how many ratings and items there are. Never waits."""
         model = self._model

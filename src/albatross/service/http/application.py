@@ -28,7 +28,7 @@ from albatross.service.api.routes import (
 from albatross.service.api.views import Access
 from albatross.service.http import openapi
 from albatross.service.http.admission import PREFLIGHT, Admission
-from albatross.service.http.bodies import answer_lines
+from albatross.service.http.bodies import Line, answer_lines
 from albatross.service.http.bridge import Bridge, Question
 from albatross.service.http.keys import SCOPES, Unverified
 from albatross.service.http.metrics import CONTENT_TYPE, OTHER, Meter, Metrics, Source, expose
@@ -179,9 +179,12 @@ class Application:
             async with self.turns.take(None if exchange.key is None else exchange.key.name):
                 if not exchange.answered:  # the client may have left while waiting
                     reads = UpsertItem if served.reads is UpsertItem else Feedback
-                    exchange.answer(200, NDJSON.encode(), await answer_lines(exchange.take_body(), self.bridge.ask, reads))
+                    exchange.answer(200, NDJSON.encode(), await self._lines(exchange.take_body(), reads))
 
         self._run(exchange, answer())
+
+    async def _lines(self, body: bytes, reads: type[Line]) -> bytes:
+        return await answer_lines(body, self.bridge.ask, reads, self.engine.breadth)
 
     def _answer_stream(self, exchange: Exchange, served: Served) -> None:
         self.news.admit(exchange)

@@ -19,6 +19,8 @@ SLICE = 500
 """Lines that are committed together. A commit of one line takes as long as one of a hundred; 500 lines keep the engine busy for 10 ms."""
 SLICE_BYTES = 2**17
 """Limit of a slice in bytes. A single longer line is a slice of its own."""
+MOST_BREADTH = 4
+"""Slices are at most so many times as long, however many shards share one."""
 
 Line = Feedback | UpsertItem
 Done = Accepted | ItemAccepted | Refusal
@@ -27,13 +29,13 @@ TOGETHER: dict[type[Line], Callable[[Any], Request[Any]]] = {Feedback: FeedbackB
 """The request that sends all lines of a kind to the engine at once."""
 
 
-async def answer_lines(body: bytes, ask: Ask, reads: type[Line] = Feedback) -> bytes:
-    """A status line for each line of a body, in order.
+async def answer_lines(body: bytes, ask: Ask, reads: type[Line] = Feedback, breadth: int = 1) -> bytes:
+    """A status line for each line of a body, in order. `breadth`: so many shards share a slice.
 
     If the engine refuses a whole slice, each of its lines says so. The slices before it keep their answers.
     """
     answer = bytearray()
-    for start, lines in _slices(split_lines(body)):
+    for start, lines in _slices(split_lines(body), min(breadth, MOST_BREADTH)):
         answer += _written(start, await _results(await _read(lines, reads), ask, TOGETHER[reads]))
     return bytes(answer)
 
@@ -83,10 +85,10 @@ async def _results(lines: Sequence[Line | Refusal], ask: Ask, together: Callable
     return [line if isinstance(line, Refusal) else next(answers) for line in lines]
 
 
-def _slices(lines: Sequence[bytes]) -> Iterator[tuple[int, Sequence[bytes]]]:
+def _slices(lines: Sequence[bytes], breadth: int) -> Iterator[tuple[int, Sequence[bytes]]]:
     start = size = 0
     for number, line in enumerate(lines):
-        if number > start and (number - start == SLICE or size + len(line) > SLICE_BYTES):
+        if number > start and (number - start == SLICE * breadth or size + len(line) > SLICE_BYTES * breadth):
             yield start, lines[start:number]
             start, size = number, 0
         size += len(line)

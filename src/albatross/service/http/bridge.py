@@ -30,6 +30,9 @@ class Asked(Protocol):
     @property
     def capacity(self) -> int: ...
 
+    @property
+    def breadth(self) -> int: ...
+
     def put(self, tickets: Sequence[Ticket]) -> list[Ticket]: ...
 
 

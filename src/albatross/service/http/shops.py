@@ -231,7 +231,7 @@ def _line(name: str, readiness: Readiness) -> str:
 class _Nobody:
     """The process itself has no engine."""
 
-    readiness, congested, capacity = OPENING, False, MOST_IN_FLIGHT
+    readiness, congested, capacity, breadth = OPENING, False, MOST_IN_FLIGHT, 1
 
     def put(self, tickets: Sequence[Ticket]) -> list[Ticket]:
         raise NotReady("there is no engine here")

@@ -133,7 +133,7 @@ class Model(NamedTuple):
 
 
 def _throughput(demands: Sequence[float], customers: int) -> float:
-    """How many customers a second a closed line of queues serves, each of which has this much to do for a customer."""
+    """Customers per second of a closed network of queues with these service demands, by mean value analysis."""
     lengths = [0.0] * len(demands)
     rate = 0.0
     for number in range(1, customers + 1):
@@ -162,7 +162,7 @@ async def measure(server: PrivatePostgres, scratch: Path) -> None:
     print(f"| processor time in µs | {' | '.join(KINDS)} |", "| --- |" + " ---: |" * len(KINDS), sep="\n")
     for name, row in (("a group", group), ("a rating", rating), ("a version, each shard", version)):
         print(f"| {name} | {' | '.join(f'{value * 1e6:,.1f}' for value in row)} |")
-    print(f"A commit takes {commit * 1e3:.1f} ms besides.\n")
+    print(f"In addition, a commit takes {commit * 1e3:.1f} ms.\n")
     print("| shards | events a second | by the model | versions a second | processor time of an event, µs | journal, bytes an event |")
     print("| ---: | ---: | ---: | ---: | ---: | ---: |")
     for shards, run in runs.items():

@@ -20,7 +20,7 @@ SLICE = 500
 SLICE_BYTES = 2**17
 """Limit of a slice in bytes. A single longer line is a slice of its own."""
 MOST_BREADTH = 4
-"""Slices are at most so many times as long, however many shards share one."""
+"""Limit of the length of a slice, in multiples of `SLICE`, for any number of shards."""
 
 Line = Feedback | UpsertItem
 Done = Accepted | ItemAccepted | Refusal
@@ -30,7 +30,7 @@ TOGETHER: dict[type[Line], Callable[[Any], Request[Any]]] = {Feedback: FeedbackB
 
 
 async def answer_lines(body: bytes, ask: Ask, reads: type[Line] = Feedback, breadth: int = 1) -> bytes:
-    """A status line for each line of a body, in order. `breadth`: so many shards share a slice.
+    """A status line for each line of a body, in order. `breadth`: the number of shards that share a slice.
 
     If the engine refuses a whole slice, each of its lines says so. The slices before it keep their answers.
     """

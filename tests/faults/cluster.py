@@ -16,12 +16,13 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from faults.chaos import CLIENTS, MODULES, Client, Story
 from town import Town
 
@@ -32,21 +33,36 @@ from albatross.service.engine.learned.options import Options
 from albatross.service.engine.recovering.verifying import verify
 from albatross.service.storage.events import Decided, Rated, Reacted
 from albatross.service.storage.postgres.lease import Lease
-from albatross.service.storage.postgres.session import NotNow
+from albatross.service.storage.postgres.session import connect
 from albatross.service.storage.reading import read_events, read_genesis
 from albatross.service.tools.private_postgres import PrivatePostgres
 
-KINDS = ("shard", "shard", "front", "postgres")
-"""What is killed, or restarted, by turns. The exchange between shards has no process of its own: it dies with a shard."""
+KINDS = ("shard", "front", "exchange", "postgres", "raylet", "node")
+"""What is harmed: processes are killed; what exchanges is a thread of a shard, whose connection is cut; PostgreSQL is restarted as after a
+crash; a raylet is killed alone, so that what it has started lives on for a while, or with all of that, as when a machine is lost."""
+HARM = Counter(shard=30, front=15, exchange=40, postgres=6, raylet=3, node=2)
+"""Of about a hundred faults: how often each kind is taken."""
+AT_ONCE = 8
+"""Faults that are done at one time, at most: coming back from many takes little longer than from one."""
+NODES = 2
+"""Nodes of Ray beside the first, all on this machine."""
 PATIENCE = 120.0
+LOOK_SECONDS = 0.05
+
+CUT = """
+SELECT count(pg_terminate_backend(pid)) FROM (
+    SELECT pid FROM pg_stat_activity WHERE application_name = 'albatross exchange' ORDER BY random() LIMIT %s
+) AS victims
+"""
 
 
 class Running:
     """`albatross cluster start` in a process of its own."""
 
-    def __init__(self, address: str, snapshots: Path) -> None:
+    def __init__(self, address: str, snapshots: Path | str, ray_address: str | None = None) -> None:
         program = "import sys, albatross.cli; sys.exit(albatross.cli.main())"
         words = ["cluster", "start", address, "--fronts", "2", "--port", "0", "--log", "json", "--snapshots", str(snapshots)]
+        words += [] if ray_address is None else ["--ray", ray_address]
         self.process = subprocess.Popen([sys.executable, "-c", program, *words], stderr=subprocess.PIPE, text=True)
         assert self.process.stderr is not None
         self.lines: list[str] = []
@@ -69,7 +85,7 @@ class Running:
 
 
 @contextmanager
-def running_cluster(address: str, snapshots: Path) -> Iterator[Running]:
+def running_cluster(address: str, snapshots: Path | str) -> Iterator[Running]:
     cluster = Running(address, snapshots)
     try:
         yield cluster
@@ -109,76 +125,178 @@ class Verdict:
         )
 
 
+class Machines:
+    """Nodes of Ray on one machine. The first stays: it knows of the others, as the machine where `albatross cluster start` runs."""
+
+    def __init__(self, nodes: int) -> None:
+        from ray.cluster_utils import Cluster
+
+        self._cluster: Any = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+        self.address: str = self._cluster.address
+        self._nodes = [self._cluster.add_node(num_cpus=1) for _ in range(nodes)]
+
+    def lose(self, pids: Sequence[int], whole: bool) -> list[int]:
+        """Kill the raylet that has most of these processes, with all of them where a whole node is lost; and begin another node."""
+        raylets = {node: node.all_processes["raylet"][0].process.pid for node in self._nodes}
+        parents = {pid: _parent(pid) for pid in pids}
+        node = max(self._nodes, key=lambda one: list(parents.values()).count(raylets[one]))
+        lost = [pid for pid, parent in parents.items() if parent == raylets[node]]
+        self._cluster.remove_node(node, allow_graceful=False)
+        for pid in lost if whole else ():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._nodes.remove(node)
+        self._nodes.append(self._cluster.add_node(num_cpus=1))
+        return lost
+
+    def close(self) -> None:
+        self._cluster.shutdown()
+
+
+def _parent(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
+
+
 class Tormentor:
-    """Does one fault at a time, and waits until the cluster has come back from it."""
+    """Does several faults at one time, and waits until the cluster has come back from them."""
 
-    def __init__(self, address: str, server: PrivatePostgres, chance: random.Random) -> None:
-        self.address, self.server, self.chance = address, server, chance
+    def __init__(self, address: str, server: PrivatePostgres, machines: Machines | None, chance: random.Random) -> None:
+        self.address, self.server, self.machines, self.chance = address, server, machines, chance
         self.done: Counter[str] = Counter()
+        self._paused: dict[str, Any] | None = None
 
-    def status(self, wanted: Any) -> dict[str, Any]:
+    def status(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """What runs, once it is as wanted."""
-        end = time.monotonic() + PATIENCE
+        end, pause = time.monotonic() + PATIENCE, threading.Event()
+        found = None
         while time.monotonic() < end:
             with contextlib.suppress(InvalidInput):  # PostgreSQL is coming back
                 found = running.status(self.address)
                 if wanted(found):
                     return found
-        raise TimeoutError(f"the cluster has not come back after {dict(self.done)}")
+            pause.wait(LOOK_SECONDS)
+        raise TimeoutError(f"the cluster has not come back after {dict(self.done)}: {found}")
 
     def whole(self, found: dict[str, Any]) -> bool:
-        return len(found["fronts"]) == 2 and all(shard["state"] == "serving" for shard in found["shards"])
+        return len(found["fronts"]) == 2 and all(shard["state"] == "serving" for shard in self.active(found))
 
-    def harm(self, kind: str) -> None:
+    def active(self, found: dict[str, Any]) -> list[dict[str, Any]]:
+        """All shards but the one that is paused."""
+        return [shard for shard in found["shards"] if self._paused is None or shard["shard"] != self._paused["shard"]]
+
+    def harm(self, kinds: Counter[str]) -> None:
+        """Do these faults, all at one time."""
         before = self.status(self.whole)
-        self.done[kind] += 1
-        if kind == "pause":
-            self.pause(self.chance.choice(before["shards"]))
-        elif kind == "postgres":
+        active, fronts = self.active(before), before["fronts"]
+        shards = self.chance.sample(active, min(kinds["shard"], len(active)))
+        gone = self.chance.sample([front["pid"] for front in fronts], min(kinds["front"], len(fronts)))
+        if kinds["exchange"]:
+            with contextlib.closing(connect(self.address)) as session:
+                cut = session.execute(CUT, (kinds["exchange"],)).fetchone()
+            self.done["exchange"] += 0 if cut is None else int(cut[0])
+        for pid in (*(shard["pid"] for shard in shards), *gone):
+            os.kill(pid, signal.SIGKILL)
+        self.done.update(shard=len(shards), front=len(gone))
+        for kind in ("raylet", "node"):
+            if kinds[kind] and self.machines is not None:
+                pids = [one["pid"] for one in (*active, *fronts)]
+                lost = self.machines.lose(pids, whole=kind == "node")
+                shards += [shard for shard in active if shard["pid"] in lost and shard not in shards]
+                gone += [pid for pid in lost if pid in [front["pid"] for front in fronts]]
+                self.done[kind] += 1
+        if kinds["postgres"]:
             self.server.stop("immediate")
             self.server.start()
-            self.status(lambda now: all(new["epoch"] > old["epoch"] for old, new in zip(before["shards"], now["shards"], strict=True)))
-        elif kind == "front":
-            pid = self.chance.choice(before["fronts"])["pid"]
-            os.kill(pid, signal.SIGKILL)
-            self.status(lambda now: self.whole(now) and pid not in [front["pid"] for front in now["fronts"]])
-        else:
-            shard = self.chance.choice(before["shards"])
-            os.kill(shard["pid"], signal.SIGKILL)
-            self.status(lambda now: now["shards"][shard["shard"]]["epoch"] > shard["epoch"])
+            shards = active
+            self.done["postgres"] += 1
+        moved = {shard["shard"]: shard["epoch"] for shard in shards}
+        self.status(
+            lambda now: (
+                self.whole(now)
+                and all(shard["epoch"] > moved.get(shard["shard"], 0) for shard in self.active(now))
+                and not {front["pid"] for front in now["fronts"]} & set(gone)
+            )
+        )
+        self._resume(wait=False)
 
-    def pause(self, shard: dict[str, Any]) -> None:
-        """Stop an owner until another process has had the lease, then let it go on: it must find that it is replaced."""
-        os.kill(shard["pid"], signal.SIGSTOP)
-        while True:
-            with contextlib.suppress(NotNow):
+    def pause(self) -> None:
+        """Stop an owner, until another process has had the lease."""
+        self._resume(wait=True)
+        self._paused = self.chance.choice(self.status(self.whole)["shards"])
+        os.kill(self._paused["pid"], signal.SIGSTOP)
+
+    def _resume(self, wait: bool) -> None:
+        """Let a paused owner go on once it has lost the lease: it must find that it is replaced."""
+        shard, pause = self._paused, threading.Event()
+        while shard is not None:
+            try:
                 Lease(self.address, shard["shard"]).release()
                 break
-        os.kill(shard["pid"], signal.SIGCONT)
-        self.status(lambda now: now["shards"][shard["shard"]]["epoch"] > shard["epoch"] + 1)
+            except InvalidInput:  # it has the lease, or PostgreSQL is coming back
+                if not wait:
+                    return
+                pause.wait(LOOK_SECONDS)
+        if shard is not None:
+            with contextlib.suppress(ProcessLookupError):  # its node is lost, or the supervisor has ended it
+                os.kill(shard["pid"], signal.SIGCONT)
+            self._paused = None
+            self.done["pause"] += 1
+            self.status(lambda now: self.whole(now) and now["shards"][shard["shard"]]["epoch"] > shard["epoch"] + 1)
+
+    def rest(self) -> None:
+        self._resume(wait=True)
+        self.status(self.whole)
+
+
+def planned(faults: int, chance: random.Random, machines: bool, shards: int) -> list[Counter[str]]:
+    """Rounds of faults, each of several kinds, all kinds as often as they are to be."""
+    share = faults / sum(HARM.values())
+    left = Counter({kind: max(1, round(count * share)) for kind, count in HARM.items() if machines or kind not in ("raylet", "node")})
+    rounds: list[Counter[str]] = []
+    while left.total() > 0:
+        room = Counter(shard=shards, front=2, exchange=shards, postgres=1, raylet=1, node=1)
+        one: Counter[str] = Counter()
+        while one.total() < AT_ONCE and (kinds := [kind for kind in sorted(left) if one[kind] < min(left[kind], room[kind])]):
+            one[chance.choices(kinds, [left[kind] for kind in kinds])[0]] += 1
+        left -= one
+        rounds.append(one)
+    return rounds
 
 
 async def torment(
-    address: str, server: PrivatePostgres, folder: Path, faults: int, pauses: int, shards: int, seed: int = 0, tell: bool = False
+    address: str,
+    server: PrivatePostgres,
+    folder: Path,
+    rounds: Sequence[Counter[str]],
+    pauses: int,
+    shards: int,
+    chance: random.Random,
+    machines: Machines | None = None,
+    tell: bool = False,
 ) -> Verdict:
-    """Let sixteen clients write to a new cluster, do so many faults, and judge."""
+    """Let sixteen clients write to a new cluster, do rounds of faults, and judge."""
     began = time.monotonic()
-    chance = random.Random(seed)
     running.make(address, shards, Options(policy=ItemMean(), scale=(1, 5), events={"click": 1, "purchase": 5}))
-    tormentor = Tormentor(address, server, chance)
+    tormentor = Tormentor(address, server, machines, chance)
     story, answered = Story(), asyncio.Event()
-    plan = [KINDS[number % len(KINDS)] for number in range(faults)] + ["pause"] * pauses
-    chance.shuffle(plan)
-    cluster = await asyncio.to_thread(Running, address, folder)
+    paused = {round(position) for position in np.linspace(0, len(rounds), pauses, endpoint=False)} if pauses else set()
+    cluster = await asyncio.to_thread(Running, address, folder, None if machines is None else machines.address)
     try:
-        clients = [Client(number, cluster.port, story, answered, seed, visits=0.0) for number in range(CLIENTS)]
+        clients = [Client(number, cluster.port, story, answered, chance.randrange(10**6), visits=0.0) for number in range(CLIENTS)]
         writing = [asyncio.create_task(client.run()) for client in clients]
-        for number, kind in enumerate(plan, start=1):
+        for number, kinds in enumerate(rounds):
             answered.clear()
             await answered.wait()
-            await asyncio.to_thread(tormentor.harm, kind)
-            if tell and number % 25 == 0:
-                print(f"{number:,} faults, {len(story.acknowledged) + len(story.decisions):,} acknowledged", flush=True)
+            if number in paused:
+                await asyncio.to_thread(tormentor.pause)
+            await asyncio.to_thread(tormentor.harm, kinds)
+            if tell:
+                acknowledged = len(story.acknowledged) + len(story.decisions)
+                print(f"{tormentor.done.total():,} faults in {time.monotonic() - began:.0f} s, {acknowledged:,} acknowledged", flush=True)
+        await asyncio.to_thread(tormentor.rest)
         answered.clear()
         await answered.wait()
         for client in clients:
@@ -230,14 +348,17 @@ def judge(address: str, folder: Path, story: Story, faults: dict[str, int], code
     )
 
 
-def main(faults: int, shards: int) -> int:
+def main(faults: int, shards: int, seed: int = 0) -> int:
     os.environ["PYTHONPATH"] = MODULES
-    with tempfile.TemporaryDirectory() as scratch, PrivatePostgres() as server:
+    chance = random.Random(seed)
+    with tempfile.TemporaryDirectory() as scratch, PrivatePostgres() as server, contextlib.closing(Machines(NODES)) as machines:
+        rounds = planned(faults, chance, True, shards)
         address = server.create_database("service")
-        verdict = asyncio.run(torment(address, server, Path(scratch), faults, faults // 50 + 1, shards, tell=True))
+        verdict = asyncio.run(torment(address, server, Path(scratch), rounds, faults // 50 + 1, shards, chance, machines, tell=True))
     print(verdict)
     return 0 if verdict.sound else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000, int(sys.argv[2]) if len(sys.argv) > 2 else 4))
+    given = [int(word) for word in sys.argv[1:]]
+    sys.exit(main(*given, *(1_000, 4)[len(given) :]))

@@ -18,7 +18,7 @@ from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.options import Options
 from albatross.service.engine.sharing import FollowCatalogue, Known
 from albatross.service.engine.tickets import Promise
-from albatross.service.storage.postgres.home import PostgresHome
+from albatross.service.storage.postgres.home import PostgresHome, snapshots_of
 
 A = TypeVar("A", bound=Answer)
 
@@ -28,11 +28,11 @@ VERSION = "SELECT coalesce(max(version), 0) FROM albatross.payloads"
 class Town:
     """`ask` is what a front does. Shards exchange by themselves, unless `exchange` is false: then when they are told."""
 
-    def __init__(self, address: str, folder: Path, options: Options | None = None, shards: int = 2, exchange: bool = True) -> None:
+    def __init__(self, address: str, folder: Path | str, options: Options | None = None, shards: int = 2, exchange: bool = True) -> None:
         if options is not None:
             make(address, shards, options)
         self.address, self.folder, self._exchange = address, folder, exchange
-        self.homes = [PostgresHome(address, folder / str(shard), shard) for shard in range(shards)]
+        self.homes = [PostgresHome(address, snapshots_of(folder, shard), shard) for shard in range(shards)]
         self.engines: list[Engine] = []
         self.exchanging: list[Exchanging] = []
 

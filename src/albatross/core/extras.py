@@ -10,7 +10,7 @@ DISTRIBUTION = "albatross-bandits"
 
 SERVICE_ONLY = ("httptools", "msgspec", "structlog")
 """Modules that only the service imports."""
-POSTGRES_ONLY = ("psycopg",)
+POSTGRES_ONLY = ("fsspec", "psycopg")
 """Modules that only a service with its log in PostgreSQL imports."""
 
 

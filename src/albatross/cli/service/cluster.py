@@ -81,7 +81,7 @@ def start(
     port: int = 8000,
     allow_host: Annotated[list[str] | None, Parameter(negative=())] = None,
     allow_origin: Annotated[list[str] | None, Parameter(negative=())] = None,
-    snapshots: Path | None = None,
+    snapshots: str | None = None,
     queue: int = QUEUE,
     log: Literal["text", "json"] = "text",
 ) -> None:
@@ -104,7 +104,8 @@ def start(
     allow_origin
         A further origin whose pages may call the service; may be given several times.
     snapshots
-        The folder for snapshots, for a quick start. A folder in the user's cache if not given.
+        Where snapshots are, for a quick start: a folder, or a URL that fsspec knows, such as s3://bucket/shop, so that a shard finds them
+        on any machine. A folder in the user's cache if not given.
     queue
         Limit of waiting requests per front; further ones are refused with 429.
     log
@@ -164,7 +165,7 @@ def restart(address: str) -> None:
 
 
 @cluster.command
-def verify(address: str, *, decisions: bool = False, policy: str | None = None, snapshots: Path | None = None) -> None:
+def verify(address: str, *, decisions: bool = False, policy: str | None = None, snapshots: str | None = None) -> None:
     """Rebuild the model of every shard from its log alone, also while the cluster runs.
 
     Parameters
@@ -176,7 +177,7 @@ def verify(address: str, *, decisions: bool = False, policy: str | None = None, 
     policy
         The new place of your own policy, as file.py:Class, if it was moved.
     snapshots
-        The folder for snapshots, if it was started with one.
+        Where snapshots are, if it was started with that.
     """
     meet(policy)
     for home in running.homes_of(address, snapshots):
@@ -187,7 +188,7 @@ def verify(address: str, *, decisions: bool = False, policy: str | None = None, 
 
 
 @cluster.command
-def prune(address: str, *, policy: str | None = None, snapshots: Path | None = None) -> None:
+def prune(address: str, *, policy: str | None = None, snapshots: str | None = None) -> None:
     """Merge all exchanges so far, so that they take little space. Their sum is kept, not each one.
 
     Every shard rebuilds its model from its log and this sum, one after the other, while the others serve. After that, albatross cluster
@@ -200,7 +201,7 @@ def prune(address: str, *, policy: str | None = None, snapshots: Path | None = N
     policy
         Where a policy from outside is now, as file.py:Class, if it was moved.
     snapshots
-        The folder for snapshots, if it is started with one: for shards that do not run.
+        Where snapshots are, if it is started with that: for shards that do not run.
     """
     meet(policy)
     done = pruning.prune(address, snapshots, threading.Event().wait)

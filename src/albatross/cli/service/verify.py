@@ -30,6 +30,7 @@ def verify(folder: str, *, decisions: bool = False, policy: str | None = None, s
 
 def verify_home(home: Home, decisions: bool) -> None:
     """Print the result. Raises an error if something is wrong."""
+    home.bring_snapshots()
     with home.reading() as log:
         genesis = read_genesis(log, str(home))
         with watched(log.head.seq) as progress:

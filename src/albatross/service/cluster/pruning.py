@@ -43,7 +43,7 @@ class Pruned(NamedTuple):
     """Bytes that payloads take on disk."""
 
 
-def prune(address: str, snapshots: Path | None, wait: Callable[[float], object]) -> Pruned:
+def prune(address: str, snapshots: str | Path | None, wait: Callable[[float], object]) -> Pruned:
     """Put together all versions there are, let every shard begin from that, and remove their payloads. Goes on where it was stopped.
 
     Shards that run do it by themselves, one after the other, and the others serve. Those that do not run are opened here.

@@ -22,7 +22,7 @@ from albatross.service.engine.learned.options import Options, new_genesis, polic
 from albatross.service.http.keys import Keys
 from albatross.service.http.process import Address
 from albatross.service.storage.events import encode
-from albatross.service.storage.postgres.home import PostgresHome
+from albatross.service.storage.postgres.home import PostgresHome, snapshots_of
 from albatross.service.storage.postgres.session import connect, name_of, shards_of, understood
 from albatross.service.storage.postgres.sharing import create_shards
 from albatross.service.storage.store import Row
@@ -58,7 +58,7 @@ def make(address: str, shards: int, options: Options) -> None:
         create_shards(address, [Row(encode(replaced(genesis, shard=shard, shards=shards))) for shard in range(shards)])
 
 
-def run(address: str, listen: Address, fronts: int, ray_address: str | None, snapshots: Path | None, queue: int) -> None:
+def run(address: str, listen: Address, fronts: int, ray_address: str | None, snapshots: str | None, queue: int) -> None:
     """Run a cluster until somebody tells it to stop."""
     import ray
 
@@ -75,7 +75,7 @@ def run(address: str, listen: Address, fronts: int, ray_address: str | None, sna
     _heed(stopping)  # once more: Ray would end at once
     presence = Presence(address, SUPERVISOR, url, lambda word: (stopping if word == STOP else restarting).set())
     try:
-        folder = None if snapshots is None else str(snapshots.absolute())
+        folder = snapshots if snapshots is None or "://" in snapshots else str(Path(snapshots).absolute())
         if not stopping.is_set():
             supervisor = Supervisor(ray, address, [(home.shard, folder) for home in homes], fronts, (listen, queue, url))
             log.info("started", url=url, shards=len(homes), fronts=fronts)
@@ -128,12 +128,12 @@ def stop(address: str, wait: Callable[[float], object]) -> int:
     return count
 
 
-def homes_of(address: str, snapshots: Path | None) -> list[PostgresHome]:
-    """The shards of a database, each with its folder below that for snapshots."""
+def homes_of(address: str, snapshots: str | Path | None) -> list[PostgresHome]:
+    """The shards of a database, each with its folder below that, or that URL, for snapshots."""
     first = PostgresHome(address, shard=0)
     if not first.begun:
         raise InvalidInput(f"{first} has no log of albatross; accepted: one that albatross cluster init made")
-    return [PostgresHome(address, None if snapshots is None else snapshots / str(shard), shard) for shard in range(first.shards)]
+    return [PostgresHome(address, snapshots_of(snapshots, shard), shard) for shard in range(first.shards)]
 
 
 def status(address: str) -> dict[str, Any]:

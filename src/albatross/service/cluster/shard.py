@@ -4,10 +4,10 @@ It holds no truth. Its constructor runs again after a restart, takes the lease, 
 """
 
 import os
+import sys
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
-from pathlib import Path
 from typing import Any
 
 from albatross.core.errors import InvalidInput
@@ -19,7 +19,7 @@ from albatross.service.cluster.packing import pack_batches
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.options import Options
 from albatross.service.engine.tickets import Promise
-from albatross.service.storage.postgres.home import PostgresHome
+from albatross.service.storage.postgres.home import PostgresHome, snapshots_of
 from albatross.service.storage.postgres.session import NotNow
 
 AGAIN_SECONDS = 0.2
@@ -31,7 +31,7 @@ class Shard:
 
     def __init__(self, address: str, number: int, snapshots: str | None) -> None:
         pack_batches()
-        self._home = PostgresHome(address, None if snapshots is None else Path(snapshots) / str(number), number)
+        self._home = PostgresHome(address, snapshots_of(snapshots, number), number)
         self._failure: InvalidInput | None = None
         self._exchanging: Exchanging | None = None
         try:
@@ -47,7 +47,7 @@ class Shard:
         while True:
             engine = None
             try:
-                engine = Engine(self._home, Options(), on_failure=_end)
+                engine = Engine(self._home, Options(), on_failure=_end, on_complaint=_complain)
                 engine.wait_ready()
                 return engine
             except (NotNow, StorageFailed):  # another owner's lease ends, or the database comes back
@@ -81,6 +81,11 @@ class Shard:
         """The same, and end: Ray starts it again. Fronts keep what is asked meanwhile."""
         self.close()
         os._exit(1)
+
+
+def _complain(complaint: str) -> None:
+    """Into the log that Ray keeps of the process."""
+    print(f"albatross: {complaint}", file=sys.stderr, flush=True)
 
 
 def _end(error: BaseException) -> None:

@@ -33,7 +33,7 @@ class Supervisor:
         self, ray: Any, address: str, shards: Sequence[tuple[int, str | None]], fronts: int, serving: tuple[Address, int, str]
     ) -> None:
         self._ray, self._address = ray, address
-        kept: dict[str, Any] = {"max_restarts": -1, "max_task_retries": 0, "num_cpus": 0}
+        kept: dict[str, Any] = {"max_restarts": -1, "max_task_retries": 0, "num_cpus": 0, "scheduling_strategy": "SPREAD"}
         shard_actor, front_actor = ray.remote(Shard).options(**kept, max_concurrency=CALLS), ray.remote(Front).options(**kept)
         self._shards: list[Any] = [shard_actor.remote(address, number, folder) for number, folder in shards]
         self._told = (address, self._shards, *serving)

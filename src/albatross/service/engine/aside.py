@@ -53,6 +53,7 @@ class Aside:
     def _write(self, taken: snapshots.Capture, ticket: Ticket | None) -> None:
         try:
             path, manifest = snapshots.write(self.home.folder, taken)
+            self.home.keep_snapshot(path)
         except Exception as error:  # the log has it all: a snapshot saves time, no more
             self._complain(f"no snapshot could be written at event {taken.head.seq}: {error}")
             if ticket is not None:

@@ -40,7 +40,6 @@ from albatross.service.storage.events import Decided, Forget, Genesis, Joined, R
 from albatross.service.storage.home import Home, home_of
 from albatross.service.storage.numbering import rewards_now
 from albatross.service.storage.reading import adoptions, less, read_events, read_genesis
-from albatross.service.storage.snapshots import remove_all
 from albatross.service.storage.store import CatalogueMoved, Row, Store
 
 ADOPTED = b"adopted"
@@ -113,7 +112,7 @@ class Engine:
             return genesis
         try_out(replace(genesis, outside=adopted.outside, parameters=adopted.parameters))
         self._store.append([Row(encode(adopted), [(handle, ADOPTED) for handle in handles_of(adopted)])])
-        remove_all(self.folder)  # they are of the old source
+        self.home.remove_snapshots()  # they are of the old source
         return read_genesis(self._store, str(self.home))
 
     def _open(self, open_store: Callable[[Home, bool], Store] | None) -> Store:
@@ -365,7 +364,7 @@ class Engine:
             raise UnknownUser("this user is not in the log; accepted: a user who is")
         self._aside.join_writer()
         self._aside.forget_past()
-        remove_all(self.folder)
+        self.home.remove_snapshots()
         self._store.erase(erased, Row(encode(Forget(time.time(), [seq for seq, _ in erased]))))
         self.home.erased()
         self._rebuild()
@@ -375,7 +374,7 @@ class Engine:
         self._aside.join_writer()
         self._aside.forget_past()
         begin_from(version, self._model, self._store)
-        remove_all(self.folder)
+        self.home.remove_snapshots()
         self._rebuild()
         self._begin_snapshot()
         return known(self._model, self._store)

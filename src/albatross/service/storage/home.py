@@ -49,6 +49,15 @@ class Home(Protocol):
     def keyring(self) -> Keyring:
         """The store of the service's keys."""
 
+    def bring_snapshots(self) -> None:
+        """Have snapshots in the folder, where they are kept elsewhere, too."""
+
+    def keep_snapshot(self, path: Path) -> None:
+        """Keep a new snapshot, by the path of its arrays, elsewhere, too."""
+
+    def remove_snapshots(self) -> None:
+        """Remove all of them, wherever they are: what they say is not true any more."""
+
     def erased(self) -> None:
         """Something was erased from the log: remove old copies that still contain it."""
 
@@ -109,6 +118,15 @@ class FolderHome:
     @property
     def keyring(self) -> Keyring:
         return FileKeyring(self.folder)
+
+    def bring_snapshots(self) -> None:
+        """They are here."""
+
+    def keep_snapshot(self, path: Path) -> None:
+        """It is here."""
+
+    def remove_snapshots(self) -> None:
+        remove_all(self.folder)
 
     def erased(self) -> None:
         for old in self.folder.glob("log.format-*.sqlite"):  # they still contain what was erased

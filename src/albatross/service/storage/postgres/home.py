@@ -18,6 +18,7 @@ from albatross.service.storage.postgres.log import PostgresLog, PostgresReader, 
 from albatross.service.storage.postgres.session import BIRTH, connect, make_tables, name_of, shards_of, understood
 from albatross.service.storage.postgres.sharing import ShardLog
 from albatross.service.storage.postgres.wire import Kept
+from albatross.service.storage.remote import RemoteSnapshots
 from albatross.service.storage.snapshots import manifests, remove_all
 from albatross.service.storage.store import NO_CHAIN, DamagedLog, ReadableLog, Row, Written, chained
 
@@ -25,10 +26,12 @@ from albatross.service.storage.store import NO_CHAIN, DamagedLog, ReadableLog, R
 class PostgresHome:
     """One shard of a database, for one process at a time. Which one must be said where there are several."""
 
-    def __init__(self, address: str, snapshots: Path | None = None, shard: int | None = None) -> None:
+    def __init__(self, address: str, snapshots: str | Path | None = None, shard: int | None = None) -> None:
+        """`snapshots`: a folder, or a URL that fsspec knows; none for a folder in the user's cache."""
         self.address, self.shard = address, shard or 0
         self._name, self._said = name_of(address), shard is not None
-        self.folder = _folder(self._name, self.shard) if snapshots is None else snapshots
+        self._remote = remote_snapshots(snapshots)
+        self.folder = _folder(self._name, self.shard) if snapshots is None or self._remote is not None else Path(snapshots)
 
     def __str__(self) -> str:
         return self._name
@@ -59,11 +62,29 @@ class PostgresHome:
         log = kind(self.address, self.shard, durable)  # from here on, nobody else writes, snapshots neither
         try:
             tidy(self.folder)
+            with contextlib.suppress(NotWritten):  # a start without them takes longer, no more
+                self.bring_snapshots()
             self._check_snapshots(log.head)
         except BaseException:
             log.close()
             raise
         return log
+
+    def bring_snapshots(self) -> None:
+        if self._remote is not None:
+            with _reaching(self._remote.url):
+                self._remote.bring(self.folder)
+
+    def keep_snapshot(self, path: Path) -> None:
+        if self._remote is not None:
+            with _reaching(self._remote.url):
+                self._remote.keep(path)
+
+    def remove_snapshots(self) -> None:
+        if self._remote is not None:
+            with _reaching(self._remote.url):
+                self._remote.remove_all()
+        remove_all(self.folder)
 
     def _check_snapshots(self, head: Head) -> None:
         """Refuse a log that ends before a snapshot of it: a server was restored, or a replica promoted, that had not all of it."""
@@ -131,7 +152,7 @@ class PostgresHome:
                 session.execute(
                     "UPDATE albatross.shards SET seq = %s, chain = %s WHERE shard = %s AND epoch = %s", (*now, self.shard, lease.epoch)
                 )
-            remove_all(self.folder)  # some may know of what is gone
+            self.remove_snapshots()  # some may know of what is gone
         finally:
             lease.release()
         return None if before is None else Head(*before), now
@@ -161,6 +182,29 @@ def create(address: str, rows: Iterable[Sequence[Written]], handles: Iterable[Se
                 raise InvalidInput(f"{where} has keys, and so has what is to be brought in; accepted: a database without keys")
             session.execute("INSERT INTO albatross.keys VALUES (1, %s)", (keys,))
     return head
+
+
+def remote_snapshots(snapshots: str | Path | None) -> RemoteSnapshots | None:
+    """What a URL for snapshots names; none where it is no URL."""
+    if not isinstance(snapshots, str) or "://" not in snapshots:
+        return None
+    return RemoteSnapshots(snapshots)
+
+
+def snapshots_of(snapshots: str | Path | None, shard: int) -> str | Path | None:
+    """Where those of one shard of several are."""
+    if snapshots is None:
+        return None
+    return f"{str(snapshots).rstrip('/')}/{shard}" if "://" in str(snapshots) else Path(snapshots) / str(shard)
+
+
+@contextlib.contextmanager
+def _reaching(url: str) -> Iterator[None]:
+    """Whatever goes wrong there, in our terms: each kind of place has errors of its own."""
+    try:
+        yield
+    except Exception as error:
+        raise NotWritten(f"snapshots at {url} are out of reach: {error}") from error
 
 
 def _folder(name: str, shard: int) -> Path:

@@ -18,7 +18,7 @@ ARRAYS: list[NDArray[Any]] = [
     np.empty((0, 15)),
     np.asfortranarray(np.arange(6.0).reshape(2, 3)),
     np.array([True, False]),
-    np.float64(3).reshape(()),
+    np.array(3.0),
 ]
 
 

@@ -94,7 +94,7 @@ class Exchanging:
         with contextlib.closing(connect(self._address, writing=True, application_name="albatross exchange")) as session:
             make_bases(session)
             session.execute(f"LISTEN {CHANNEL}")
-            self._known = Known(-1, -1)
+            self._known, self._said = Known(-1, -1), None  # what waited may be lost with the server, and is said again
             while not self._ended.is_set():
                 self._round(session)
                 self._wait(session)

@@ -57,17 +57,21 @@ CATALOGUE = -1
 
 SEVERAL = (
     "CREATE TABLE albatross.followed (shard integer PRIMARY KEY, seq bigint NOT NULL, chain bytea NOT NULL)",
-    """CREATE TABLE albatross.waiting (
+    """CREATE UNLOGGED TABLE albatross.waiting (
         shard integer PRIMARY KEY, after bigint NOT NULL, catalogue bigint NOT NULL, content bytea NOT NULL,
         at timestamptz NOT NULL DEFAULT clock_timestamp()
     )""",
     """CREATE TABLE albatross.payloads (
         version bigint, shard integer, catalogue bigint NOT NULL, content bytea NOT NULL, PRIMARY KEY (version, shard)
     )""",
+    "ALTER TABLE albatross.waiting ALTER COLUMN content SET STORAGE EXTERNAL",
     "CREATE INDEX payloads_of_shard ON albatross.payloads (shard, version)",
     "ALTER TABLE albatross.payloads ALTER COLUMN content SET STORAGE EXTERNAL",
 )
-"""For several shards: how far each has copied the catalogue, and what they exchange."""
+"""For several shards: how far each has copied the catalogue, and what they exchange.
+
+What waits is said again where it was lost with the server, so PostgreSQL does not log it. Its numbers are not worth being compressed.
+"""
 
 BIRTH = 7_020_241_116
 """The advisory lock of who makes tables, or changes keys."""

@@ -6,6 +6,7 @@ Two purposes never share draws, so every policy meets the same public at the sam
 import ctypes
 import hashlib
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -51,6 +52,26 @@ class Turner:
         else:
             state = {"state": int.from_bytes(name[:16], "little"), "inc": step}
             self.random.bit_generator.state = {"bit_generator": "PCG64", "state": state, "has_uint32": 0, "uinteger": 0}
+        return self.random
+
+    def position(self) -> bytes:
+        """Where the stream stands: the next draw, and what is left of the last."""
+        if self._position is not None:
+            numbers, spare = self._position
+            return bytes(numbers) + bytes(spare)
+        now: Any = self.random.bit_generator.state
+        parts = (now["state"]["state"], 16), (now["state"]["inc"], 16), (now["has_uint32"], 4), (now["uinteger"], 4)
+        return b"".join(number.to_bytes(size, "little") for number, size in parts)
+
+    def turn_back(self, position: bytes) -> np.random.Generator:
+        """The stream where it stood then."""
+        if self._position is not None:
+            numbers, spare = self._position
+            numbers[:], spare[:] = position[:32], position[32:]
+        else:
+            state, inc, has, spare_bits = (int.from_bytes(position[a:b], "little") for a, b in ((0, 16), (16, 32), (32, 36), (36, 40)))
+            state_of = {"bit_generator": "PCG64", "state": {"state": state, "inc": inc}, "has_uint32": has, "uinteger": spare_bits}
+            self.random.bit_generator.state = state_of
         return self.random
 
 

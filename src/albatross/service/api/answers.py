@@ -9,7 +9,7 @@ class Answer(Struct, frozen=True):
     """Anything that can be answered."""
 
 
-class ShownItem(Answer, frozen=True):
+class ShownItem(Answer, frozen=True, gc=False):
     """One item of a decision: score = mean + bonus."""
 
     item: str
@@ -22,7 +22,7 @@ class ShownItem(Answer, frozen=True):
     """The probability of this item at this place, given the items before it; none where the policy cannot tell."""
 
 
-class Contribution(Answer, frozen=True):
+class Contribution(Answer, frozen=True, gc=False):
     """A rating of the user's own, and what it adds to the mean of another item."""
 
     item: str
@@ -31,7 +31,7 @@ class Contribution(Answer, frozen=True):
     part: float
 
 
-class ItemExplanation(Answer, frozen=True):
+class ItemExplanation(Answer, frozen=True, gc=False):
     """Why an item was shown, in numbers."""
 
     item: str
@@ -58,7 +58,7 @@ class ItemExplanation(Answer, frozen=True):
     """The same in words, as "because you liked tea"."""
 
 
-class ConfidenceRegion(Answer, frozen=True):
+class ConfidenceRegion(Answer, frozen=True, gc=False):
     """Where a user may be: |q − center|_V ≤ radius, V the inverse covariance. `axes[i]` is the unit eigenvector of V for `eigenvalues[i]`.
 
     The least eigenvalue comes first. The radius is 1 where the belief is a normal distribution: one standard deviation.
@@ -70,7 +70,7 @@ class ConfidenceRegion(Answer, frozen=True):
     axes: list[list[float]]
 
 
-class Explanation(Answer, frozen=True):
+class Explanation(Answer, frozen=True, gc=False):
     user_ratings: int
     pending: list[str]
     """What the user was shown and has not answered, as far as it counted."""
@@ -81,7 +81,7 @@ class Explanation(Answer, frozen=True):
     """The items with the next best scores, which were not shown."""
 
 
-class Decision(Answer, frozen=True):
+class Decision(Answer, frozen=True, gc=False):
     decision_id: str
     user: str
     policy: str
@@ -99,7 +99,7 @@ class Decision(Answer, frozen=True):
         return self.items[0].item
 
 
-class Accepted(Answer, frozen=True):
+class Accepted(Answer, frozen=True, gc=False):
     seq: int
     applied: bool
     """Whether the model knows it; false where the user was forgotten since."""

@@ -31,7 +31,7 @@ class Request(Struct, Generic[A], frozen=True, forbid_unknown_fields=True):
     """Anything an engine can be asked."""
 
 
-class Recommend(Request[Decision], frozen=True):
+class Recommend(Request[Decision], frozen=True, gc=False):
     """Show this user something."""
 
     user: HotId | None
@@ -60,7 +60,7 @@ class Recommend(Request[Decision], frozen=True):
         return self.user
 
 
-class Feedback(Request[Accepted], frozen=True):
+class Feedback(Request[Accepted], frozen=True, gc=False):
     """A rating, or an event with a name that stands for one; of a decision or by itself."""
 
     event_id: HotId

@@ -4,16 +4,14 @@ import hashlib
 import shutil
 from pathlib import Path
 
-import msgspec
-
 from albatross.core.state import flatten
 from albatross.core.version import VERSION
 from albatross.service.api.answers import Decision, Explanation, Version
 from albatross.service.api.views import Disk
-from albatross.service.engine.deciding.choosing import shown_items
+from albatross.service.engine.deciding.reasoning import shown_items
 from albatross.service.engine.learned.model import Model
 from albatross.service.engine.learned.snapshots import kernel_of
-from albatross.service.storage.events import Decided, Reasons
+from albatross.service.storage.events import Decided
 from albatross.service.storage.mark import Head
 from albatross.service.storage.store import Store
 
@@ -30,8 +28,7 @@ def decision_name(incarnation: str, seq: int) -> str:
     return f"{seq}-{hashlib.blake2b(f'{incarnation} {seq}'.encode(), digest_size=4).hexdigest()}{shard and '-'}{shard}"
 
 
-def decision_of(name: str, policy: str, event: Decided) -> Decision:
-    reasons = event.reasons
+def decision_of(name: str, policy: str, event: Decided, explanation: Explanation | None) -> Decision:
     return Decision(
         decision_id=name,
         user=event.user,
@@ -39,13 +36,9 @@ def decision_of(name: str, policy: str, event: Decided) -> Decision:
         model_seq=event.model_seq,
         items=shown_items(event.items),
         user_ratings=event.user_ratings,
-        explanation=None if reasons is None else explanation_of(reasons),
+        explanation=explanation,
         item_version=event.item_version,
     )
-
-
-def explanation_of(reasons: Reasons) -> Explanation:
-    return msgspec.convert({**msgspec.to_builtins(reasons), "close": shown_items(reasons.close)}, Explanation)
 
 
 def version_of(model: Model, head: Head, durability: str, state: str, known: tuple[int, str] | None) -> Version:

@@ -31,7 +31,7 @@ def warm(genesis: Genesis, n_items: int = 0) -> None:
     model.fold_all([2], [Item(0.0, items[0])])
     for seq, seen in ((3, "none"), (4, "pending")):  # the second time, the first waits for its rating
         request = Recommend("somebody", candidates=[items[0]], exclude_seen="none", explain=seq == 4)
-        model.fold_all([seq], [decide(Overlay(model), request, seq, seq - 1, 0.0)])
+        model.fold_all([seq], [decide(Overlay(model), request, seq, seq - 1, 0.0).event])
         with suppress(NoEligibleCandidate):
             decide(Overlay(model), Recommend("somebody", exclude_seen=cast(Seen, seen)), seq, seq - 1, 0.0)
     model.fold_all([5], [Rated(0.0, "rating", "somebody", items[0], genesis.scale[0], None, None, None)])

@@ -29,6 +29,14 @@ class Overlay:
         self._showing: dict[str, list[tuple[Sequence[Placed], int]]] = {}
         """What this group shows to whom, and by which event."""
         self._shown: Items | None = None
+        self._average: float | None = None
+
+    @property
+    def average(self) -> float:
+        """The mean of all ratings."""
+        if self._average is None:
+            self._average = float(self.model.ledger.item_sums.sum()) / max(self.model.ratings, 1)
+        return self._average
 
     @property
     def n_items(self) -> int:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from albatross.core.accounts import Accounts
 from albatross.core.agent import Agent
 from albatross.core.errors import InvalidInput
 from albatross.core.memory import footprint, require_memory
@@ -124,6 +125,7 @@ class Model:
         self.decisions = 0
         self.turner = Turner()
         """Turned to a stream of its own for each decision."""
+        self.accounts = Accounts()
         self._unlearned = Unlearned([], [], [], [], [], [])
         self._shown: Items | None = None
         self.affordable = 0

@@ -40,6 +40,8 @@ class Turner:
     def __init__(self) -> None:
         self.random = np.random.Generator(np.random.PCG64(0))
         self._position = _position_of(self.random.bit_generator)
+        self.addresses = None if self._position is None else _addresses(self.random.bit_generator)
+        """Where in memory compiled code may turn the generator: the two numbers, and what is left of the last draw."""
 
     def turn(self, name: bytes) -> np.random.Generator:
         """The stream of a name of 32 bytes: where PCG64 stands, and by how much it steps."""
@@ -81,12 +83,16 @@ _NO_SPARE = bytes(8)
 
 def _position_of(generator: np.random.BitGenerator) -> tuple[memoryview, memoryview] | None:
     """The memory in which PCG64 keeps its two numbers, and what is left of the last draw; none where they are kept otherwise."""
-    address = generator.ctypes.state_address
-    found = ctypes.c_void_p.from_address(address).value
-    if found is None:
+    found, left = _addresses(generator)
+    if not found:
         return None
     numbers = memoryview((ctypes.c_uint8 * 32).from_address(found)).cast("B")
-    spare = memoryview((ctypes.c_uint8 * 8).from_address(address + ctypes.sizeof(ctypes.c_void_p))).cast("B")
+    spare = memoryview((ctypes.c_uint8 * 8).from_address(left)).cast("B")
     known = generator.state["state"]
     as_known = known["state"].to_bytes(16, "little") + known["inc"].to_bytes(16, "little")
     return (numbers, spare) if bytes(numbers) == as_known and bytes(spare) == _NO_SPARE else None
+
+
+def _addresses(generator: np.random.BitGenerator) -> tuple[int, int]:
+    address = generator.ctypes.state_address
+    return ctypes.c_void_p.from_address(address).value or 0, address + ctypes.sizeof(ctypes.c_void_p)

@@ -14,7 +14,7 @@ from albatross.kernels.operations import Belief, Items, Slate, attribute, believ
 from albatross.kernels.pairs import NOTHING, Pairs, find_pair
 from albatross.kernels.search.listing import NOBODY, enlist, least_listed
 
-TINY = sys.float_info.min
+TINY, LARGEST = sys.float_info.min, sys.float_info.max
 UNKNOWN = -1
 """In place of a count: the policy cannot say."""
 
@@ -47,7 +47,7 @@ class Account(NamedTuple):
     parts: Vector
     """What each rated item adds, to the item that is looked at."""
     close: Matrix
-    """Of the best candidates: item, score and mean."""
+    """Of the best candidates: item, score and mean, the latter two finite."""
 
 
 @kernel
@@ -145,5 +145,5 @@ def list_close(slate: Slate, candidates: Items, account: Account) -> None:
     for place in range(slate.best.size):
         position = slate.best[place]
         account.close[place, 0] = candidates[position]
-        account.close[place, 1] = slate.scores[position]
-        account.close[place, 2] = slate.means[position]
+        account.close[place, 1] = max(-LARGEST, min(slate.scores[position], LARGEST))
+        account.close[place, 2] = max(-LARGEST, min(slate.means[position], LARGEST))

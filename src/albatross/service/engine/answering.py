@@ -1,5 +1,6 @@
 """From what is known to what is answered."""
 
+import functools
 import hashlib
 import shutil
 from pathlib import Path
@@ -11,7 +12,7 @@ from albatross.service.api.views import Disk
 from albatross.service.engine.deciding.reasoning import shown_items
 from albatross.service.engine.learned.model import Model
 from albatross.service.engine.learned.snapshots import kernel_of
-from albatross.service.storage.events import Decided
+from albatross.service.storage.events import Decided, Genesis
 from albatross.service.storage.mark import Head
 from albatross.service.storage.store import Store
 
@@ -24,21 +25,20 @@ def decision_name(incarnation: str, seq: int) -> str:
 
     Of several shards, the last number is that of the shard: it stands in the name of the shard's life, behind a dot.
     """
+    life, shard = _life_and_shard(incarnation)
+    return f"{seq}-{hashlib.blake2b(b'%b %d' % (life, seq), digest_size=4).hexdigest()}{shard}"
+
+
+@functools.lru_cache(maxsize=64)
+def _life_and_shard(incarnation: str) -> tuple[bytes, str]:
     _, _, shard = incarnation.partition(".")
-    return f"{seq}-{hashlib.blake2b(f'{incarnation} {seq}'.encode(), digest_size=4).hexdigest()}{shard and '-'}{shard}"
+    return incarnation.encode(), f"-{shard}" if shard else ""
 
 
-def decision_of(name: str, policy: str, event: Decided, explanation: Explanation | None) -> Decision:
-    return Decision(
-        decision_id=name,
-        user=event.user,
-        policy=policy,
-        model_seq=event.model_seq,
-        items=shown_items(event.items),
-        user_ratings=event.user_ratings,
-        explanation=explanation,
-        item_version=event.item_version,
-    )
+def decision_of(genesis: Genesis, seq: int, event: Decided, explanation: Explanation | None = None) -> Decision:
+    """What is answered, once the event is in the log."""
+    name, items = decision_name(event.incarnation or genesis.folder, seq), shown_items(event.items)
+    return Decision(name, event.user, genesis.policy, event.model_seq, items, event.user_ratings, explanation, event.item_version)
 
 
 def version_of(model: Model, head: Head, durability: str, state: str, known: tuple[int, str] | None) -> Version:

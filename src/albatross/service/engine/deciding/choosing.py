@@ -19,7 +19,7 @@ from albatross.service.engine.deciding.overlay import Overlay
 from albatross.service.engine.deciding.reasoning import CLOSE, explain, finite, reasons_of, region_of, shown_items
 from albatross.service.engine.learned.ledger import rated_by
 from albatross.service.engine.learned.model import NONE, PENDING, Model, waiting_at
-from albatross.service.storage.events import Decided, Placed, Rules
+from albatross.service.storage.events import Decided, Genesis, Placed, Rules
 
 AS_EXPECTED = np.full(PENDING, np.nan)
 """Ratings that are waited for, and are taken to come exactly as expected."""
@@ -122,9 +122,12 @@ def choose_counting(
 
 def decision_stream(model: Model, seq: int) -> np.random.Generator:
     """The stream of one decision."""
-    shard = model.genesis.shard
-    where = b" on shard %d" % shard if shard else b""  # otherwise all shards would make the same guesses
-    return model.turner.turn(blake2b(b"%d decision %d%b" % (model.genesis.seed, seq, where), digest_size=32).digest())
+    return model.turner.turn(stream_name(model.genesis, seq))
+
+
+def stream_name(genesis: Genesis, seq: int) -> bytes:
+    where = b" on shard %d" % genesis.shard if genesis.shard else b""  # otherwise all shards would make the same guesses
+    return blake2b(b"%d decision %d%b" % (genesis.seed, seq, where), digest_size=32).digest()
 
 
 def likelihood_of_other(scores: NDArray[np.float64], position: int, certainty: float) -> float:

@@ -36,7 +36,7 @@ def explain(
     numbers = [view.number_of(one.item) or 0 for one in placed]
     account = model.accounts.of(agent, random, row, known, np.array(numbers, np.int32), offered, best)
     items = [_why(view, account, place, row, known, number, placed[place]) for place, number in enumerate(numbers)]
-    waiting = [view.name_of(item) for item in pending.tolist()] if pending.size else []
+    waiting = view.names_of(pending.tolist())
     return Explanation(model.ratings_of(user), waiting, items, region_of(account), _close(view, numbers, account, best.size))
 
 
@@ -49,12 +49,9 @@ def region_of(account: Account) -> ConfidenceRegion | None:
 
 def _close(view: Overlay, shown: list[int], account: Account, size: int) -> list[ShownItem]:
     """What ranks next, by the model of the decision."""
-    close: list[ShownItem] = []
-    for number, score, mean in account.close[:size].tolist():
-        if number not in shown and len(close) < CLOSE:
-            score, mean = finite(score), finite(mean)
-            close.append(ShownItem(view.name_of(int(number)), len(close) + 1, score, mean, score - mean, None))
-    return close
+    best = [line for line in account.close[:size].tolist() if line[0] not in shown][:CLOSE]
+    names = view.names_of([int(line[0]) for line in best])
+    return [ShownItem(names[at], at + 1, score, mean, score - mean, None) for at, (_, score, mean) in enumerate(best)]
 
 
 def _why(view: Overlay, account: Account, place: int, row: int, known: bool, number: int, shown: Placed) -> ItemExplanation:

@@ -2,17 +2,17 @@
 
 from msgspec.structs import replace
 
-from albatross.service.api.answers import Decision, Explanation
+from albatross.service.api.answers import Decision
 from albatross.service.api.errors import BadValue
 from albatross.service.api.requests import Recommend
 from albatross.service.api.values import MOST_NEW_ITEMS
-from albatross.service.engine.answering import decision_name, decision_of
+from albatross.service.engine.answering import decision_of
 from albatross.service.engine.checking import check_recommend
 from albatross.service.engine.deciding.reasoning import explanation_of
 from albatross.service.engine.deciding.ruling import candidates_for, decide, rules_of
 from albatross.service.engine.group import Finish, Group, Handles
 from albatross.service.engine.handling.visiting import visitor_name
-from albatross.service.storage.events import Decided, Item, QuestionContent, RuledContent, content_of, request_handle
+from albatross.service.storage.events import Item, QuestionContent, RuledContent, content_of, request_handle
 
 
 def recommend(group: Group, request: Recommend) -> Finish:
@@ -54,7 +54,7 @@ def recommend(group: Group, request: Recommend) -> Finish:
     group.view.show(event.user, event.items, seq)
     for handle, content in handles:
         group.fresh[handle] = (seq, content)
-    return lambda: _decision(group, seq, event, explanation)
+    return lambda: decision_of(group.model.genesis, seq, event, explanation)
 
 
 def _fresh_candidates(group: Group, request: Recommend) -> list[str]:
@@ -68,11 +68,6 @@ def _fresh_candidates(group: Group, request: Recommend) -> list[str]:
     return fresh
 
 
-def _decision(group: Group, seq: int, event: Decided, explanation: Explanation | None) -> Decision:
-    genesis = group.model.genesis
-    return decision_of(decision_name(event.incarnation or genesis.folder, seq), genesis.policy, event, explanation)
-
-
 def _decision_of_before(group: Group, seq: int) -> Decision:
     event = group.decided(seq)
-    return _decision(group, seq, event, None if event.reasons is None else explanation_of(event.reasons))
+    return decision_of(group.model.genesis, seq, event, None if event.reasons is None else explanation_of(event.reasons))

@@ -419,11 +419,11 @@ def still_pending(before: Pending, shown: Iterable[int], seq: int) -> Pending:
     return after
 
 
-def waiting_at(pending: Pending | None, seq: int) -> Items:
+def waiting_at(pending: Pending | None, seq: int) -> list[int]:
     """The items whose rating is waited for when event `seq` is decided, the latest first."""
     if pending is None:
-        return NONE
+        return []
     oldest = seq - PENDING_WINDOW
     if next(iter(pending.values()), seq) > oldest:  # the oldest of them, as the latest are last
-        return np.fromiter(reversed(pending), np.int32, len(pending))
-    return np.array([item for item, shown in reversed(pending.items()) if shown > oldest], np.int32)
+        return list(reversed(pending))
+    return [item for item, shown in reversed(pending.items()) if shown > oldest]

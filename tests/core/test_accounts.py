@@ -8,7 +8,6 @@ from albatross.core.agent import Agent
 from albatross.core.beliefs import belief_about, parts_of_mean, widths_of
 from albatross.core.policy import Policy
 from albatross.kernels.accounting import UNKNOWN
-from albatross.kernels.operations import ALL_ITEMS
 from albatross.policies.alb import ALB
 from albatross.policies.item_mean import ItemMean
 from albatross.policies.mean_field import MeanField
@@ -46,15 +45,6 @@ def test_an_account_is_what_is_said_one_by_one(policy: Policy) -> None:
         pairs = agent.state.pairs
         own = [entry for entry in range(pairs.used[1]) if pairs.following[entry] != -2 and pairs.items[entry] == item]
         assert account.own[place] in pairs.plays[own]
-
-
-@pytest.mark.parametrize("n", [3, 9])
-def test_the_best_are_those_of_the_slate(n: int) -> None:
-    agent, offered = experienced(ALB(rank=2, ridge=0.1)), np.arange(12, dtype=np.int32)[::-1].copy()
-    expected = agent.recommend(USER, n, offered)
-    best = np.full(n, -1, np.int32)
-    account = Accounts().of(agent, agent.exploring, USER, True, ALL_ITEMS, offered, best)
-    assert account.close[:n].tolist() == [[one.item, one.score, one.mean] for one in expected]
 
 
 def test_who_cannot_say_says_so() -> None:

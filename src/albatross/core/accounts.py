@@ -5,23 +5,20 @@ from typing import Any
 import numpy as np
 
 from albatross.core.agent import Agent
-from albatross.kernels.accounting import UNKNOWN, Account, account_for, describe, list_close
+from albatross.kernels.accounting import UNKNOWN, Account, account_for, describe
 from albatross.kernels.keeping import Kept, parts_of
-from albatross.kernels.operations import ALL_ITEMS, Items, Slate
+from albatross.kernels.operations import ALL_ITEMS, Items
 
 MOST_PARTS = 12
 """Of the user's own ratings, so many are told by themselves for each item: those that add most."""
-USUAL_LENGTH, USUAL_RATED, USUAL_BEST = 6, 64, 6
-"""Room for a belief, for the ratings of one user, and for what was close; other room is made when it is needed."""
+USUAL_LENGTH, USUAL_RATED = 6, 64
+"""Room for a belief, and for the ratings of one user; other room is made when it is needed."""
 
 
-def give_account(
-    mind: Any, drawing: Any, room: Any, user: int, known: bool, items: Items, candidates: Items, best: Items
-) -> tuple[int, int]:
+def give_account(mind: Any, drawing: Any, room: Any, user: int, known: bool, items: Items) -> tuple[int, int]:
     """Fill the room; returns how much of it is needed."""
-    state, settings, scratch, slate = parts_of(mind)
+    state, settings, scratch, _ = parts_of(mind)
     account = parts_of(room)
-    list_close(Slate(slate.scores, slate.means, True, best), candidates, account)
     describe(state, settings, scratch, user, account)
     account.sizes[1] = 0
     for place in range(items.size):
@@ -33,9 +30,9 @@ class Accounts:
     """Keeps the room from one account to the next: an account is good until the next one is given."""
 
     def __init__(self) -> None:
-        self._make_room(USUAL_LENGTH, USUAL_RATED, 1, USUAL_BEST)
+        self._make_room(USUAL_LENGTH, USUAL_RATED, 1)
 
-    def _make_room(self, length: int, rated: int, n: int, best: int) -> None:
+    def _make_room(self, length: int, rated: int, n: int) -> None:
         several = (n, MOST_PARTS)
         self._account = Account(
             sizes=np.zeros(3, np.int64),
@@ -52,21 +49,11 @@ class Accounts:
             largest_parts=np.zeros(several),
             rated=np.zeros(rated, np.int32),
             parts=np.zeros(rated),
-            close=np.zeros((best, 3)),
         )
         self._kept = Kept(self._account)
 
-    def of(
-        self,
-        agent: Agent,
-        random: np.random.Generator,
-        user: int,
-        known: bool,
-        items: Items = ALL_ITEMS,
-        candidates: Items = ALL_ITEMS,
-        best: Items = ALL_ITEMS,
-    ) -> Account:
-        """What is believed of a user, why these items, and in `best` the best of the candidates that the slate was filled for.
+    def of(self, agent: Agent, random: np.random.Generator, user: int, known: bool, items: Items = ALL_ITEMS) -> Account:
+        """What is believed of a user, and why these items.
 
         >>> from albatross.policies.alb import ALB
         >>> agent = Agent(ALB(rank=2), n_users=3, n_items=4)
@@ -76,12 +63,11 @@ class Accounts:
         (True, [1, 2])
         """
         account = self._account
-        if items.size > account.own.size or best.size > account.close.shape[0]:
-            n, n_best = max(items.size, account.own.size), max(best.size, account.close.shape[0])
-            self._make_room(account.center.size, account.rated.size, n, n_best)
+        if items.size > account.own.size:
+            self._make_room(account.center.size, account.rated.size, items.size)
         while True:
-            length, rated = agent.run(give_account, random, self._kept, user, known, items, candidates, best)
+            length, rated = agent.run(give_account, random, self._kept, user, known, items)
             account = self._account
             if length in (account.center.size, UNKNOWN) and rated <= account.rated.size:
                 return account
-            self._make_room(max(length, 1), max(2 * rated, account.rated.size), account.own.size, account.close.shape[0])
+            self._make_room(max(length, 1), max(2 * rated, account.rated.size), account.own.size)

@@ -12,6 +12,7 @@ from albatross.core.agent import Agent
 from albatross.core.streams import Turner
 from albatross.kernels.keeping import parts_of, write_words
 from albatross.kernels.operations import Items, Slate, suppose
+from albatross.kernels.search.listing import tell_best
 
 NOT_CHOSEN = -1
 
@@ -23,6 +24,8 @@ class Chosen(NamedTuple):
     scores: list[float]
     means: list[float]
     certainties: list[float]
+    best: list[list[list[float]]]
+    """The best candidates, as many as are wanted: item, score and mean."""
 
 
 def choose_each(
@@ -40,6 +43,8 @@ def choose_each(
     expected: NDArray[np.float64],
     positions: NDArray[np.int64],
     chosen: NDArray[np.float64],
+    best: NDArray[np.int32],
+    told: NDArray[np.float64],
 ) -> None:
     state, settings, scratch, slate = parts_of(mind)
     random = parts_of(drawing).random
@@ -52,11 +57,12 @@ def choose_each(
         if chance_first and random.random() < floor:
             continue
         waiting = pending[begin:end]
-        room = Slate(slate.scores, slate.means, False, slate.best)
+        room = Slate(slate.scores, slate.means, False, best[step])
         position, certainty = suppose(state, settings, scratch, users[step], candidates, waiting, expected[: waiting.size], room, random)
         if position >= 0 and (chance_first or not random.random() < floor):
             positions[step] = position
             chosen[0, step], chosen[1, step], chosen[2, step] = slate.scores[position], slate.means[position], certainty
+            tell_best(room, candidates, told[step])
 
 
 def choose_together(
@@ -68,6 +74,7 @@ def choose_together(
     users: Sequence[int],
     candidates: Items,
     pending: Sequence[Sequence[int]],
+    n_best: int = 0,
 ) -> Chosen:
     """One item for each user among the same candidates, as if the pending ratings had come exactly as expected.
 
@@ -80,20 +87,8 @@ def choose_together(
     waiting = np.fromiter(chain.from_iterable(pending), np.int32, sum(lengths))
     expected = np.full(max(lengths), math.nan)
     positions, numbers = np.empty(len(users), np.int64), np.empty((3, len(users)))
-    random, where = turner.random, turner.addresses
-    agent.run(
-        choose_each,
-        random,
-        *where,
-        names,
-        floor,
-        chance_first,
-        np.array(users),
-        candidates,
-        waiting,
-        np.array(lengths),
-        expected,
-        positions,
-        numbers,
-    )
-    return Chosen(positions.tolist(), *numbers.tolist())
+    best, told = np.full((len(users), n_best), -1, np.int32), np.empty((len(users), n_best, 3))
+    places = (np.array(users), candidates, waiting, np.array(lengths), expected)
+    agent.run(choose_each, turner.random, *turner.addresses, names, floor, chance_first, *places, positions, numbers, best, told)
+    scores, means, certainties = numbers.tolist()
+    return Chosen(positions.tolist(), scores, means, certainties, told.tolist())

@@ -1,4 +1,4 @@
-"""What a policy can say of a user, of items shown to them and of those that were close: all of it in one call."""
+"""What a policy can say of a user and of items shown to them: all of it in one call."""
 
 import math
 import sys
@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from albatross.kernels.compiling import OPTIONS, kernel
 from albatross.kernels.linear import Matrix, Vector, diagonalize
-from albatross.kernels.operations import Belief, Items, Slate, attribute, believe, or_else, width
+from albatross.kernels.operations import Belief, Items, attribute, believe, or_else, width
 from albatross.kernels.pairs import NOTHING, Pairs, find_pair
-from albatross.kernels.search.listing import NOBODY, enlist, least_listed
 
-TINY, LARGEST = sys.float_info.min, sys.float_info.max
+TINY = sys.float_info.min
 UNKNOWN = -1
 """In place of a count: the policy cannot say."""
 
@@ -46,8 +45,6 @@ class Account(NamedTuple):
     rated: Items
     parts: Vector
     """What each rated item adds, to the item that is looked at."""
-    close: Matrix
-    """Of the best candidates: item, score and mean, the latter two finite."""
 
 
 @kernel
@@ -132,18 +129,3 @@ def account_for(state: Any, settings: Any, scratch: Any, user: int, known: bool,
     for position in range(account.sizes[2]):
         plays, total = _rated(state, user, largest[position])
         account.ratings[place, position] = total / plays if plays > 0 else math.nan
-
-
-@kernel
-def list_close(slate: Slate, candidates: Items, account: Account) -> None:
-    """List the best candidates of a slate that was filled, if the policy has not done so while it filled it."""
-    if slate.best.size > 0 and slate.best[0] == NOBODY:
-        least = -math.inf
-        for position in range(candidates.size):
-            if not slate.scores[position] < least and enlist(slate, position):
-                least = least_listed(slate)
-    for place in range(slate.best.size):
-        position = slate.best[place]
-        account.close[place, 0] = candidates[position]
-        account.close[place, 1] = max(-LARGEST, min(slate.scores[position], LARGEST))
-        account.close[place, 2] = max(-LARGEST, min(slate.means[position], LARGEST))

@@ -61,7 +61,9 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
         if len(placed) == request.n or remaining.size == 1:
             break
         remaining = np.delete(remaining, position)
-    explanation = explain(view, agent, random, request.whom, pending, placed, remaining, listed) if request.explain else None
+    explanation = None
+    if request.explain:
+        explanation = explain(view, agent, request.whom, pending.tolist(), placed, ranked(agent, remaining, listed))
     return outcome_of(model, request, model_seq, at, incarnation, placed, explanation)
 
 
@@ -90,6 +92,7 @@ def outcome_of(
         reasons=None if explanation is None or request.request_id is None else reasons_of(explanation),
         incarnation=incarnation,
         rules=rules,
+        item_version=model.version,
     )
     return Outcome(event, explanation)
 
@@ -97,6 +100,13 @@ def outcome_of(
 def room_for_close(candidates: Items) -> Items:
     """Where the policy may list the item it shows, and those that were close."""
     return room_for_best(min(CLOSE + 1, candidates.size))
+
+
+def ranked(agent: Agent, candidates: Items, listed: Items) -> list[list[float]]:
+    """Number, score and mean of what the policy has listed, or of the best of a slate filled for the candidates."""
+    scores, means = agent.slate.scores, agent.slate.means
+    best = agent.best(listed.size, candidates.size, listed).tolist()
+    return [[candidates.item(at), finite(scores.item(at)), finite(means.item(at))] for at in best]
 
 
 def others(candidates: Items, pending: Items) -> Items:

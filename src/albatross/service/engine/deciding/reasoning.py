@@ -1,6 +1,7 @@
 """Why an item was shown, in numbers and in words: from exact contributions of the user's own ratings, and from what everybody said."""
 
 import sys
+from collections.abc import Sequence
 
 import numpy as np
 from msgspec.structs import asdict, astuple
@@ -8,7 +9,6 @@ from msgspec.structs import asdict, astuple
 from albatross.core.accounts import MOST_PARTS
 from albatross.core.agent import Agent
 from albatross.kernels.accounting import UNKNOWN, Account
-from albatross.kernels.operations import Items
 from albatross.service.api.answers import ConfidenceRegion, Contribution, Explanation, ItemExplanation, ShownItem
 from albatross.service.engine.deciding.overlay import Overlay
 from albatross.service.engine.learned.ledger import rated_by
@@ -27,17 +27,14 @@ CLOSE = 5
 """How many of the items that were not shown are told."""
 
 
-def explain(
-    view: Overlay, agent: Agent, random: np.random.Generator, user: str, pending: Items, placed: list[Placed], offered: Items, best: Items
-) -> Explanation:
-    """Why these items were placed. The agent's slate is filled for those offered for the last place, and `best` lists the best of them."""
+def explain(view: Overlay, agent: Agent, user: str, pending: Sequence[int], placed: list[Placed], best: list[list[float]]) -> Explanation:
+    """Why these items were placed. `best`: number, score and mean of those that ranked best for the last place."""
     model = view.model
     row, known = model.row_of(user), user in model.users.numbers
     numbers = [view.number_of(one.item) or 0 for one in placed]
-    account = model.accounts.of(agent, random, row, known, np.array(numbers, np.int32), offered, best)
+    account = model.accounts.of(agent, model.turner.random, row, known, np.array(numbers, np.int32))
     items = [_why(view, account, place, row, known, number, placed[place]) for place, number in enumerate(numbers)]
-    waiting = view.names_of(pending.tolist())
-    return Explanation(model.ratings_of(user), waiting, items, region_of(account), _close(view, numbers, account, best.size))
+    return Explanation(model.ratings_of(user), view.names_of(pending), items, region_of(account), _close(view, numbers, best))
 
 
 def region_of(account: Account) -> ConfidenceRegion | None:
@@ -47,11 +44,11 @@ def region_of(account: Account) -> ConfidenceRegion | None:
     return ConfidenceRegion(account.center.tolist(), account.radius.item(), account.inverse.tolist(), account.axes.tolist())
 
 
-def _close(view: Overlay, shown: list[int], account: Account, size: int) -> list[ShownItem]:
+def _close(view: Overlay, shown: list[int], best: list[list[float]]) -> list[ShownItem]:
     """What ranks next, by the model of the decision."""
-    best = [line for line in account.close[:size].tolist() if line[0] not in shown][:CLOSE]
-    names = view.names_of([int(line[0]) for line in best])
-    return [ShownItem(names[at], at + 1, score, mean, score - mean, None) for at, (_, score, mean) in enumerate(best)]
+    close = [line for line in best if line[0] not in shown][:CLOSE]
+    names = view.names_of([int(line[0]) for line in close])
+    return [ShownItem(names[at], at + 1, score, mean, score - mean, None) for at, (_, score, mean) in enumerate(close)]
 
 
 def _why(view: Overlay, account: Account, place: int, row: int, known: bool, number: int, shown: Placed) -> ItemExplanation:

@@ -28,6 +28,7 @@ from albatross.service.engine.deciding.choosing import (
     likelihood_of_other,
     others,
     outcome_of,
+    ranked,
     room_for_close,
 )
 from albatross.service.engine.deciding.newcomers import FreshByPlace, Newcomers
@@ -129,7 +130,9 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
         if len(placed) == request.n:
             break
         remaining = quotas.left(np.delete(offered, position), number)
-    explanation = explain(view, agent, random, request.whom, pending, placed, offered, listed) if explained else None
+    explanation = None
+    if explained:
+        explanation = explain(view, agent, request.whom, pending.tolist(), placed, ranked(agent, offered, listed))
     return outcome_of(model, request, model_seq, at, incarnation, placed, explanation, rules_of(request))
 
 

@@ -7,19 +7,17 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from msgspec.structs import replace
-
 from albatross.core.together import NOT_CHOSEN, choose_together
 from albatross.kernels.operations import Items, offers, suppose
 from albatross.service.api.errors import Refused
 from albatross.service.api.requests import Feedback, Recommend, Request
-from albatross.service.engine.deciding.choosing import eligible, stream_name
+from albatross.service.engine.deciding.choosing import Outcome, eligible, outcome_of, stream_name
 from albatross.service.engine.deciding.overlay import Overlay
-from albatross.service.engine.deciding.reasoning import finite
+from albatross.service.engine.deciding.reasoning import CLOSE, explain, finite
 from albatross.service.engine.deciding.ruling import decide, rules_of
 from albatross.service.engine.learned.filtering import check_where
 from albatross.service.engine.learned.model import NONE
-from albatross.service.storage.events import Decided, Placed
+from albatross.service.storage.events import Placed
 
 
 class Asked(NamedTuple):
@@ -37,17 +35,17 @@ class Alike(NamedTuple):
     asked: list[Asked]
 
 
-def decide_together(view: Overlay, requests: Sequence[Request[Any]], head: int, at: float, incarnation: str) -> list[Decided | None]:
+def decide_together(view: Overlay, requests: Sequence[Request[Any]], head: int, at: float, incarnation: str) -> list[Outcome | None]:
     """The decisions of a group up to the first request that is neither simple nor a rating: they take the next numbers behind the head.
 
     None in the place of whatever is left to the usual way.
     """
-    events: list[Decided | None] = [None] * len(requests)
+    outcomes: list[Outcome | None] = [None] * len(requests)
     model, seq = view.model, head
     if model.turner.addresses is None or not offers(model.agent.state, suppose) or view.n_items > model.agent.n_items:
-        return events
+        return outcomes
     everything: Items | None = None
-    alike: dict[int, Alike] = {}
+    alike: dict[tuple[int, bool], Alike] = {}
     users: set[str] = set()
     for place, request in enumerate(requests):
         if type(request) is Feedback:
@@ -61,20 +59,20 @@ def decide_together(view: Overlay, requests: Sequence[Request[Any]], head: int, 
         except Refused:
             break
         if request.whom in users:  # the second decision sees the first
-            _decide_all(view, alike, events, head, at, incarnation)
+            _decide_all(view, alike, outcomes, head, at, incarnation)
             alike, users = {}, set()
         seq += 1
         users.add(request.whom)
-        alike.setdefault(id(candidates), Alike(candidates, [])).asked.append(Asked(place, seq, request))
-    _decide_all(view, alike, events, head, at, incarnation)
-    return events
+        alike.setdefault((id(candidates), request.explain), Alike(candidates, [])).asked.append(Asked(place, seq, request))
+    _decide_all(view, alike, outcomes, head, at, incarnation)
+    return outcomes
 
 
 def _is_simple(view: Overlay, request: Recommend) -> bool:
     user, model = request.user, view.model
     if type(user) is not str or user not in model.users.numbers or user in model.visitors.users:
         return False
-    return request == Recommend(user, where=request.where)
+    return request == Recommend(user, explain=request.explain, where=request.where)
 
 
 def _satisfying(view: Overlay, request: Recommend, items: Items) -> Items:
@@ -83,22 +81,25 @@ def _satisfying(view: Overlay, request: Recommend, items: Items) -> Items:
     return view.model.filters.satisfying(request.where, view.model.described, items, view.n_items)
 
 
-def _decide_all(view: Overlay, alike: dict[int, Alike], events: list[Decided | None], head: int, at: float, incarnation: str) -> None:
+def _decide_all(
+    view: Overlay, alike: dict[tuple[int, bool], Alike], outcomes: list[Outcome | None], head: int, at: float, incarnation: str
+) -> None:
     model, floor = view.model, view.model.genesis.floor
     for candidates, asked in alike.values():
         rows = [model.users.numbers[request.whom] for _, _, request in asked]
         pending = [view.waiting_numbers(request.whom, seq) for _, seq, request in asked]
         names = [stream_name(model.genesis, seq) for _, seq, _ in asked]
-        rules = rules_of(asked[0].request)
+        first = asked[0].request
+        rules, n_best = rules_of(first), min(CLOSE + 1, candidates.size) if first.explain else 0
         # Without rules chance is asked first, with them last: so it was when the first such decision was logged.
-        chosen = choose_together(model.agent, model.turner, names, floor, rules is None, rows, candidates, pending)
-        ratings = model.ledger.user_ratings[rows].tolist()
-        for (place, seq, request), rated, position, score, mean, likely in zip(asked, ratings, *chosen, strict=True):
+        chosen = choose_together(model.agent, model.turner, names, floor, rules is None, rows, candidates, pending, n_best)
+        for (place, seq, request), waiting, position, score, mean, likely, best in zip(asked, pending, *chosen, strict=True):
             if position == NOT_CHOSEN:
-                event = replace(decide(view, request, seq, head, at, incarnation).event, item_version=model.version)
+                outcome = decide(view, request, seq, head, at, incarnation)
             else:
                 propensity = None if math.isnan(likely) else floor / candidates.size + (1.0 - floor) * likely
-                placed = Placed(model.items.names[candidates.item(position)], finite(score), finite(mean), propensity, False)
-                event = Decided(at, request.whom, 1, None, [], "none", None, head, rated, [placed], None, incarnation, rules, model.version)
-            events[place] = event
-            view.show(request.whom, event.items, seq)
+                placed = [Placed(model.items.names[candidates.item(position)], finite(score), finite(mean), propensity, False)]
+                explanation = explain(view, model.agent, request.whom, waiting, placed, best) if request.explain else None
+                outcome = outcome_of(model, request, head, at, incarnation, placed, explanation, rules)
+            outcomes[place] = outcome
+            view.show(request.whom, outcome.event.items, seq)

@@ -45,8 +45,6 @@ def recommend(group: Group, request: Recommend) -> Finish:
         candidates_for(group.view, request, group.view.waiting_for(request.whom, group.head + len(group.early) + 1), group.now)
     view = group.view.with_items(fresh) if fresh else group.view
     event, explanation = decide(view, request, seq, group.head, group.now, group.engaged.incarnation)
-    if group.model.version:
-        event = replace(event, item_version=group.model.version)
     group.view = view  # only now: a decision that fails leaves no items behind
     for name in fresh:
         group.put_early(Item(group.now, name))

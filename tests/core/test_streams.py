@@ -51,3 +51,15 @@ def test_a_turned_generator_draws_what_numpy_draws_from_there(reachable: bool, m
         assert turned_and_expected[0] == turned_and_expected[1]
     turner.random.integers(7, dtype=np.uint32)  # half of what was drawn waits for the next draw, and is not of the next stream
     assert turner.turn(bytes(32)).bit_generator.state["has_uint32"] == 0
+
+
+@pytest.mark.parametrize("reachable", [True, False], ids=["in memory", "by the property"])
+def test_a_stream_is_turned_back_to_where_it_stood(reachable: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not reachable:
+        monkeypatch.setattr(streams, "_position_of", lambda _: None)
+    turner = Turner()
+    random = turner.turn(bytes(range(32)))
+    random.integers(7, dtype=np.uint32)  # half of a draw is left
+    then = turner.position()
+    drawn = [random.integers(7, dtype=np.uint32), random.random()]
+    assert [turner.turn_back(then).integers(7, dtype=np.uint32), random.random()] == drawn

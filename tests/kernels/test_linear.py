@@ -12,6 +12,7 @@ from albatross.kernels import linear
 from albatross.kernels.compiling import program
 from albatross.kernels.linear import (
     add_outer,
+    diagonalize,
     dot,
     factorize,
     invert_lower,
@@ -139,3 +140,21 @@ def test_interpreted_and_compiled_agree_bit_for_bit() -> None:
                 numbers = function(*arrays)
                 results.append([np.array(numbers).tobytes(), *(array.tobytes() for array in arrays)])
             assert results[0] == results[1]
+
+
+@property_test
+@given(RANKS, SEEDS)
+def test_axes_are_those_of_the_matrix(rank: int, seed: int) -> None:
+    matrix = positive_definite(np.random.default_rng(seed), rank)
+    for run in (diagonalize, program(diagonalize)):
+        values, vectors = np.full(rank, np.nan), unknown(rank)
+        upper = lower_half(matrix).T.copy()
+        run(upper, values, vectors)
+        assert np.all(np.diff(values) <= 0.0)
+        assert np.allclose(values, np.linalg.eigvalsh(matrix)[::-1])
+        assert np.allclose(vectors @ vectors.T, np.eye(rank))
+        assert np.allclose(vectors.T @ np.diag(values) @ vectors, matrix)
+
+
+def test_what_is_not_a_number_has_an_end() -> None:
+    diagonalize(unknown(3), np.zeros(3), unknown(3))

@@ -6,6 +6,7 @@ Two purposes never share draws, so every policy meets the same public at the sam
 import ctypes
 import hashlib
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +40,8 @@ class Turner:
     def __init__(self) -> None:
         self.random = np.random.Generator(np.random.PCG64(0))
         self._position = _position_of(self.random.bit_generator)
+        self.addresses = None if self._position is None else _addresses(self.random.bit_generator)
+        """Where in memory compiled code may turn the generator: the two numbers, and what is left of the last draw."""
 
     def turn(self, name: bytes) -> np.random.Generator:
         """The stream of a name of 32 bytes, which give the state and the increment of PCG64."""
@@ -53,6 +56,26 @@ class Turner:
             self.random.bit_generator.state = {"bit_generator": "PCG64", "state": state, "has_uint32": 0, "uinteger": 0}
         return self.random
 
+    def position(self) -> bytes:
+        """Where the stream stands: the next draw, and what is left of the last."""
+        if self._position is not None:
+            numbers, spare = self._position
+            return bytes(numbers) + bytes(spare)
+        now: Any = self.random.bit_generator.state
+        parts = (now["state"]["state"], 16), (now["state"]["inc"], 16), (now["has_uint32"], 4), (now["uinteger"], 4)
+        return b"".join(number.to_bytes(size, "little") for number, size in parts)
+
+    def turn_back(self, position: bytes) -> np.random.Generator:
+        """The stream where it stood then."""
+        if self._position is not None:
+            numbers, spare = self._position
+            numbers[:], spare[:] = position[:32], position[32:]
+        else:
+            state, inc, has, spare_bits = (int.from_bytes(position[a:b], "little") for a, b in ((0, 16), (16, 32), (32, 36), (36, 40)))
+            state_of = {"bit_generator": "PCG64", "state": {"state": state, "inc": inc}, "has_uint32": has, "uinteger": spare_bits}
+            self.random.bit_generator.state = state_of
+        return self.random
+
 
 _NO_SPARE = bytes(8)
 """PCG64's buffered half number: there is none."""
@@ -60,12 +83,16 @@ _NO_SPARE = bytes(8)
 
 def _position_of(generator: np.random.BitGenerator) -> tuple[memoryview, memoryview] | None:
     """The memory of PCG64's two numbers, and of its buffered half number; None if the layout is different."""
-    address = generator.ctypes.state_address
-    found = ctypes.c_void_p.from_address(address).value
-    if found is None:
+    found, left = _addresses(generator)
+    if not found:
         return None
     numbers = memoryview((ctypes.c_uint8 * 32).from_address(found)).cast("B")
-    spare = memoryview((ctypes.c_uint8 * 8).from_address(address + ctypes.sizeof(ctypes.c_void_p))).cast("B")
+    spare = memoryview((ctypes.c_uint8 * 8).from_address(left)).cast("B")
     known = generator.state["state"]
     as_known = known["state"].to_bytes(16, "little") + known["inc"].to_bytes(16, "little")
     return (numbers, spare) if bytes(numbers) == as_known and bytes(spare) == _NO_SPARE else None
+
+
+def _addresses(generator: np.random.BitGenerator) -> tuple[int, int]:
+    address = generator.ctypes.state_address
+    return ctypes.c_void_p.from_address(address).value or 0, address + ctypes.sizeof(ctypes.c_void_p)

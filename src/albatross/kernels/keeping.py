@@ -5,6 +5,7 @@ costs as much again. Both stay the same from call to call. So their native form 
 address.
 """
 
+import ctypes
 from typing import Any
 
 import numba
@@ -73,6 +74,16 @@ def parts_of(kept: Any) -> Any:
 @overload(parts_of, jit_options=OPTIONS)
 def _compiled_parts_of(kept):  # type: ignore[no-untyped-def]
     return lambda kept: _load(kept)
+
+
+def write_words(address: int, words: Any) -> None:
+    """Write a tuple of whole numbers of 64 bits to memory."""
+    ctypes.memmove(address, np.array(words, np.uint64).tobytes(), 8 * len(words))
+
+
+@overload(write_words, jit_options=OPTIONS)
+def _compiled_write_words(address, words):  # type: ignore[no-untyped-def]
+    return lambda address, words: _store(words, address)
 
 
 def _storing(context, parts, address):  # type: ignore[no-untyped-def]

@@ -134,3 +134,74 @@ def dot(left: Vector, right: Vector) -> float:
     for a in range(left.size):
         total += left[a] * right[a]
     return total
+
+
+EQUAL = 2.0**-52
+"""What stands beside the diagonal is nothing if it is smaller than this part of it."""
+SWEEPS = 32
+"""Rounds over all pairs of coordinates, at most: a handful suffices, and what is not a number must not go on for ever."""
+
+
+@kernel
+def diagonalize(matrix: Matrix, values: Vector, vectors: Matrix) -> None:
+    """Eigenvalues of a symmetric matrix, the largest first, and their unit eigenvectors as rows, by Jacobi's rotations.
+
+    Reads the upper triangle of the matrix, and destroys it.
+    """
+    size = matrix.shape[0]
+    for a in range(size):
+        for b in range(size):
+            vectors[a, b] = 1.0 if a == b else 0.0
+    for _ in range(SWEEPS):
+        turned = False
+        for a in range(size):
+            for b in range(a + 1, size):
+                beside = matrix[a, b]
+                if beside * beside > EQUAL * EQUAL * abs(matrix[a, a] * matrix[b, b]):
+                    turned = True
+                    half = 0.5 * (matrix[b, b] - matrix[a, a]) / beside
+                    tangent = 1.0 / (abs(half) + math.sqrt(half * half + 1.0))
+                    if half < 0.0:
+                        tangent = -tangent
+                    _rotate(matrix, vectors, a, b, tangent)
+        if not turned:
+            break
+    for a in range(size):
+        values[a] = matrix[a, a]
+    for a in range(size):
+        largest = a
+        for b in range(a + 1, size):
+            if values[b] > values[largest]:
+                largest = b
+        if largest != a:
+            values[a], values[largest] = values[largest], values[a]
+            for b in range(size):
+                vectors[a, b], vectors[largest, b] = vectors[largest, b], vectors[a, b]
+
+
+@kernel
+def _rotate(matrix: Matrix, vectors: Matrix, a: int, b: int, tangent: float) -> None:
+    """Turn coordinates a and b so that nothing is left between them."""
+    cosine = 1.0 / math.sqrt(tangent * tangent + 1.0)
+    sine = tangent * cosine
+    beside = matrix[a, b]
+    matrix[a, a] -= tangent * beside
+    matrix[b, b] += tangent * beside
+    matrix[a, b] = 0.0
+    for c in range(matrix.shape[0]):
+        one, other = vectors[a, c], vectors[b, c]
+        vectors[a, c] = cosine * one - sine * other
+        vectors[b, c] = sine * one + cosine * other
+        if c < a:
+            _turn(matrix, c, a, c, b, cosine, sine)
+        elif a < c < b:
+            _turn(matrix, a, c, c, b, cosine, sine)
+        elif c > b:
+            _turn(matrix, a, c, b, c, cosine, sine)
+
+
+@kernel
+def _turn(matrix: Matrix, a: int, b: int, c: int, d: int, cosine: float, sine: float) -> None:
+    one, other = matrix[a, b], matrix[c, d]
+    matrix[a, b] = cosine * one - sine * other
+    matrix[c, d] = sine * one + cosine * other

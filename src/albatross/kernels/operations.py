@@ -188,5 +188,18 @@ def _declare(operation: Callable[..., Any]) -> None:
         return _implementations[operation].get(getattr(state, "instance_class", type(None)))
 
 
+def or_else(operation: Callable[..., Any], otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """An optional operation as every state has it: the policy's own, or else this one, which takes the same arguments."""
+
+    def either(state: Any, *others: Any) -> Any:
+        return _implementations[operation].get(type(state), otherwise)(state, *others)
+
+    @overload(either, jit_options=OPTIONS, strict=False)
+    def compiled(state, *others):  # type: ignore[no-untyped-def]
+        return _implementations[operation].get(getattr(state, "instance_class", type(None)), otherwise)
+
+    return either
+
+
 for _operation in (select, update, replace, join, suppose, believe, width, attribute, divide, report, merge, refit):
     _declare(_operation)

@@ -85,3 +85,17 @@ def test_chance_is_said_to_be_chance(tmp_path: Path) -> None:
             shop.rate_item(f"u{user}", "tea", 3)
         assert explained(shop, "ann", "tea").why == ["shown by chance, so that we learn"]
         assert np.isfinite(explained(shop, "u0", "tea").mean)
+
+
+def test_what_satisfies_a_condition_is_explained_to_the_last_item(tmp_path: Path) -> None:
+    """More places than items: nothing is left that could have been close."""
+    with two_tastes(tmp_path / "shop", ALB(rank=2)) as shop:
+        for item in range(3):
+            shop.upsert_item(f"i{item}", attributes={"category": "tea"})
+        tea = {"attribute": "category", "is": "tea"}
+        everything = shop.recommend("u1", 5, where=tea, explain=True).explanation
+        assert everything is not None
+        assert (len(everything.items), everything.close) == (3, [])
+        one = shop.recommend("u1", where=tea, explain=True).explanation
+        assert one is not None
+        assert {one.items[0].item, *(close.item for close in one.close)} == {"i0", "i1", "i2"}

@@ -158,7 +158,7 @@ def test_propensities_are_frequencies_under_every_rule(rules: dict[str, Any], tm
         view, times, told = Overlay(engine._model), 6_000, {}
         found: Counter[tuple[str, ...]] = Counter()
         for seq in range(times):
-            placed = decide(view, Recommend("u1", 2, **rules), 1_000 + seq, 1, 0.0).items
+            placed = decide(view, Recommend("u1", 2, **rules), 1_000 + seq, 1, 0.0).event.items
             pair = tuple(item.item for item in placed)
             found[pair] += 1
             assert all(item.propensity is not None for item in placed)
@@ -172,7 +172,7 @@ def test_propensities_are_frequencies_under_every_rule(rules: dict[str, Any], tm
 def test_new_items_get_their_share(tmp_path: Path) -> None:
     with stocked(tmp_path / "shop", floor=0.0) as engine:
         view = Overlay(engine._model)
-        shown = [decide(view, Recommend("u1", fresh=Fresh(0.1, 1)), seq, 1, 0.0).items[0] for seq in range(3_000)]
+        shown = [decide(view, Recommend("u1", fresh=Fresh(0.1, 1)), seq, 1, 0.0).event.items[0] for seq in range(3_000)]
         new = [item for item in shown if item.explored]
         assert {item.item for item in new} == {"i8", "i9", "i10", "i11"}  # those that no decision has shown
         assert abs(len(new) / 3_000 - 0.1) < 0.03
@@ -182,16 +182,16 @@ def test_one_new_item_in_ten_places(tmp_path: Path) -> None:
     """A quota of the slate: never fewer, and where the share is no whole number of places, on average. Its place is any."""
     with stocked(tmp_path / "shop", floor=0.0) as engine:
         view, new = Overlay(engine._model), {"i8", "i9", "i10", "i11"}  # those that no decision has shown
-        without = {item.item for item in decide(view, Recommend("u1", 10, by="popular"), 1, 1, 0.0).items}
+        without = {item.item for item in decide(view, Recommend("u1", 10, by="popular"), 1, 1, 0.0).event.items}
         counts, places = Counter[int](), Counter[int]()
         for seq in range(1_500):
-            slate = decide(view, Recommend("u1", 5, by="popular", fresh=Fresh(0.2, 1)), seq, 1, 0.0).items
+            slate = decide(view, Recommend("u1", 5, by="popular", fresh=Fresh(0.2, 1)), seq, 1, 0.0).event.items
             counts[sum(item.item in new for item in slate)] += 1
             places.update(place for place, item in enumerate(slate) if item.item in new)
         assert len(without & new) == 2
         assert set(counts) == {1}
         assert all(abs(places[place] / 1_500 - 0.2) < 5 * np.sqrt(0.16 / 1_500) for place in range(5))
-        slates = [decide(view, Recommend("u1", 3, by="popular", fresh=Fresh(0.5, 1)), seq, 1, 0.0).items for seq in range(1_500)]
+        slates = [decide(view, Recommend("u1", 3, by="popular", fresh=Fresh(0.5, 1)), seq, 1, 0.0).event.items for seq in range(1_500)]
         counts = Counter(sum(item.item in new for item in slate) for slate in slates)
         assert set(counts) == {1, 2}
         assert abs(counts[2] / 1_500 - 0.5) < 5 * np.sqrt(0.25 / 1_500)

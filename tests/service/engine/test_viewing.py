@@ -51,7 +51,7 @@ def test_events_are_the_log_backwards(shop: Recommender) -> None:
 
 
 def test_a_decision_tells_what_was_close_and_what_came(shop: Recommender) -> None:
-    decision = shop.recommend("user 2", n=2, explain=True)
+    decision = shop.recommend("user 2", n=2, explain=True, request_id="asked")
     assert decision.explanation is not None
     view = shop.ask(ViewDecision(decision.decision_id))
     assert [(one.item, one.score, one.rating) for one in view.items] == [(one.item, one.score, None) for one in decision.items]
@@ -68,10 +68,12 @@ def test_a_decision_tells_what_was_close_and_what_came(shop: Recommender) -> Non
 
 
 def test_a_decision_that_was_not_explained_is_told_by_the_present_model(shop: Recommender) -> None:
-    decision = shop.recommend("user 3")
-    view = shop.ask(ViewDecision(decision.decision_id, n=3))
-    assert view.close_seq == shop.version().seq
-    assert len(view.close) == 3
+    # An explanation that nobody can ask for again is not kept either.
+    for decision in (shop.recommend("user 3"), shop.recommend("user 3", explain=True)):
+        view = shop.ask(ViewDecision(decision.decision_id, n=3))
+        assert view.close_seq == shop.version().seq
+        assert view.explanation is None
+        assert len(view.close) == 3
 
 
 @pytest.mark.parametrize("policy", ["alb", "mean-field", "item-mean"])

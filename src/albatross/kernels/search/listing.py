@@ -1,9 +1,13 @@
 """The n best candidates of a slate, best first, during a search."""
 
 import math
+import sys
 
 from albatross.kernels.compiling import kernel
-from albatross.kernels.operations import Slate
+from albatross.kernels.linear import Matrix
+from albatross.kernels.operations import Items, Slate
+
+LARGEST = sys.float_info.max
 
 NOBODY = -1
 """This place of the list is still free."""
@@ -32,3 +36,18 @@ def enlist(slate: Slate, position: int) -> bool:
         return False
     best[place] = position
     return True
+
+
+@kernel
+def tell_best(slate: Slate, candidates: Items, told: Matrix) -> None:
+    """Item, score and mean of the best candidates, as numbers that are finite. Lists them, if the policy has filled the slate instead."""
+    if slate.best.size > 0 and slate.best[0] == NOBODY:
+        least = -math.inf
+        for position in range(candidates.size):
+            if not slate.scores[position] < least and enlist(slate, position):
+                least = least_listed(slate)
+    for place in range(slate.best.size):
+        position = slate.best[place]
+        told[place, 0] = candidates[position]
+        told[place, 1] = max(-LARGEST, min(slate.scores[position], LARGEST))
+        told[place, 2] = max(-LARGEST, min(slate.means[position], LARGEST))

@@ -9,7 +9,7 @@ class Answer(Struct, frozen=True):
     """Base class of all answers."""
 
 
-class ShownItem(Answer, frozen=True):
+class ShownItem(Answer, frozen=True, gc=False):
     """One item of a decision: score = mean + bonus."""
 
     item: str
@@ -22,7 +22,7 @@ class ShownItem(Answer, frozen=True):
     """The probability of this item at this place, given the items before it; null if the policy cannot tell."""
 
 
-class Contribution(Answer, frozen=True):
+class Contribution(Answer, frozen=True, gc=False):
     """A rating by the user, and its contribution to the mean of another item."""
 
     item: str
@@ -31,7 +31,7 @@ class Contribution(Answer, frozen=True):
     part: float
 
 
-class ItemExplanation(Answer, frozen=True):
+class ItemExplanation(Answer, frozen=True, gc=False):
     """Why an item was shown, in numbers."""
 
     item: str
@@ -58,7 +58,7 @@ class ItemExplanation(Answer, frozen=True):
     """The same in words, for example "because you liked tea"."""
 
 
-class ConfidenceRegion(Answer, frozen=True):
+class ConfidenceRegion(Answer, frozen=True, gc=False):
     """The confidence ellipsoid of a user's vector: |q − center|_V ≤ radius, where V is the inverse covariance.
 
     `axes[i]` is the unit eigenvector of V for `eigenvalues[i]`, smallest eigenvalue first. For a normal distribution the radius is 1: one
@@ -71,7 +71,7 @@ class ConfidenceRegion(Answer, frozen=True):
     axes: list[list[float]]
 
 
-class Explanation(Answer, frozen=True):
+class Explanation(Answer, frozen=True, gc=False):
     user_ratings: int
     pending: list[str]
     """Items shown to the user without feedback, as far as they counted."""
@@ -82,7 +82,7 @@ class Explanation(Answer, frozen=True):
     """Items with the next best scores, which were not shown."""
 
 
-class Decision(Answer, frozen=True):
+class Decision(Answer, frozen=True, gc=False):
     decision_id: str
     user: str
     policy: str
@@ -100,7 +100,7 @@ class Decision(Answer, frozen=True):
         return self.items[0].item
 
 
-class Accepted(Answer, frozen=True):
+class Accepted(Answer, frozen=True, gc=False):
     seq: int
     applied: bool
     """Whether the model has learned it; false if the user has been forgotten since."""

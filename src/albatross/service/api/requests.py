@@ -31,7 +31,7 @@ class Request(Struct, Generic[A], frozen=True, forbid_unknown_fields=True):
     """Base class of all requests."""
 
 
-class Recommend(Request[Decision], frozen=True):
+class Recommend(Request[Decision], frozen=True, gc=False):
     """Recommend items to a user."""
 
     user: HotId | None
@@ -60,7 +60,7 @@ class Recommend(Request[Decision], frozen=True):
         return self.user
 
 
-class Feedback(Request[Accepted], frozen=True):
+class Feedback(Request[Accepted], frozen=True, gc=False):
     """A rating, or a named event instead of one, with or without a decision."""
 
     event_id: HotId

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from albatross.service.api.values import MOST_SHOWN, Id
+from albatross.service.api.values import MOST_SHOWN, HotId, Id
 
 MOST_ATTRIBUTES = 64
 """Limit of attributes per item, and of labels in one list."""
@@ -18,6 +18,7 @@ MOST_QUOTAS = 8
 """Limit of quotas in one request."""
 
 Labels = Annotated[list[Id], Meta(max_length=MOST_ATTRIBUTES)]
+HotLabels = Annotated[list[HotId], Meta(max_length=MOST_ATTRIBUTES)]
 Attributes = Annotated[dict[Id, Id | Labels | float], Meta(max_length=MOST_ATTRIBUTES)]
 """By name: a label, a list of labels, or a number."""
 By = Literal["policy", "popular", "new"]
@@ -35,8 +36,8 @@ class Where(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True,
     all: list["Where"] | None = None
     any: list["Where"] | None = None
     none: list["Where"] | None = None
-    attribute: Id | None = None
-    is_: Id | Labels | None = None
+    attribute: HotId | None = None
+    is_: HotId | HotLabels | None = None
     from_: float | None = None
     to: float | None = None
 

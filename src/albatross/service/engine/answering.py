@@ -1,19 +1,18 @@
 """From what is known to what is answered."""
 
+import functools
 import hashlib
 import shutil
 from pathlib import Path
-
-import msgspec
 
 from albatross.core.state import flatten
 from albatross.core.version import VERSION
 from albatross.service.api.answers import Decision, Explanation, Version
 from albatross.service.api.views import Disk
-from albatross.service.engine.deciding.choosing import shown_items
+from albatross.service.engine.deciding.reasoning import shown_items
 from albatross.service.engine.learned.model import Model
 from albatross.service.engine.learned.snapshots import kernel_of
-from albatross.service.storage.events import Decided, Reasons
+from albatross.service.storage.events import Decided, Genesis
 from albatross.service.storage.mark import Head
 from albatross.service.storage.store import Store
 
@@ -26,26 +25,20 @@ def decision_name(incarnation: str, seq: int) -> str:
 
     Of several shards, the last number is that of the shard: it stands in the name of the shard's life, behind a dot.
     """
+    life, shard = _life_and_shard(incarnation)
+    return f"{seq}-{hashlib.blake2b(b'%b %d' % (life, seq), digest_size=4).hexdigest()}{shard}"
+
+
+@functools.lru_cache(maxsize=64)
+def _life_and_shard(incarnation: str) -> tuple[bytes, str]:
     _, _, shard = incarnation.partition(".")
-    return f"{seq}-{hashlib.blake2b(f'{incarnation} {seq}'.encode(), digest_size=4).hexdigest()}{shard and '-'}{shard}"
+    return incarnation.encode(), f"-{shard}" if shard else ""
 
 
-def decision_of(name: str, policy: str, event: Decided) -> Decision:
-    reasons = event.reasons
-    return Decision(
-        decision_id=name,
-        user=event.user,
-        policy=policy,
-        model_seq=event.model_seq,
-        items=shown_items(event.items),
-        user_ratings=event.user_ratings,
-        explanation=None if reasons is None else explanation_of(reasons),
-        item_version=event.item_version,
-    )
-
-
-def explanation_of(reasons: Reasons) -> Explanation:
-    return msgspec.convert({**msgspec.to_builtins(reasons), "close": shown_items(reasons.close)}, Explanation)
+def decision_of(genesis: Genesis, seq: int, event: Decided, explanation: Explanation | None = None) -> Decision:
+    """What is answered, once the event is in the log."""
+    name, items = decision_name(event.incarnation or genesis.folder, seq), shown_items(event.items)
+    return Decision(name, event.user, genesis.policy, event.model_seq, items, event.user_ratings, explanation, event.item_version)
 
 
 def version_of(model: Model, head: Head, durability: str, state: str, known: tuple[int, str] | None) -> Version:

@@ -54,13 +54,16 @@ def check_rules(request: Recommend) -> None:
 
 def handles_asked(request: Request[Any]) -> list[bytes]:
     """The handles by which a request may be known already."""
+    if isinstance(request, Recommend):
+        name = request.request_id
+        return [] if name is None or not _is_text(name) else [request_handle(name)]
+    events: Sequence[Feedback]
     if isinstance(request, Feedback):
-        events: Sequence[Feedback] = (request,)
+        events = (request,)
     elif isinstance(request, FeedbackBatch):
         events = request.events
     else:
-        name = request.request_id if isinstance(request, Recommend) else None
-        return [] if name is None or not _is_text(name) else [request_handle(name)]
+        return []
     handles = [event_handle(event.event_id) for event in events if _is_text(event.event_id)]
     handles += [handle for event in events if (handle := answer_asked(event)) is not None]
     return handles
@@ -68,8 +71,10 @@ def handles_asked(request: Request[Any]) -> list[bytes]:
 
 def answer_asked(request: Feedback) -> bytes | None:
     """The handle of the answer that a rating is, as far as the request alone tells it."""
+    if request.decision_id is None or request.item is None:
+        return None
     digits = str(request.decision_id).partition("-")[0]
-    if request.item is None or not _is_text(request.item) or not (digits.isascii() and digits.isdigit() and len(digits) < 19):
+    if not _is_text(request.item) or not (digits.isascii() and digits.isdigit() and len(digits) < 19):
         return None
     return answer_handle(int(digits), request.item)
 

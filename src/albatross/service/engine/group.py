@@ -23,8 +23,11 @@ from albatross.service.api.errors import (
 from albatross.service.api.requests import (
     Request,
 )
+from albatross.service.engine.answering import decision_of
 from albatross.service.engine.checking import handles_asked
+from albatross.service.engine.deciding.choosing import Outcome
 from albatross.service.engine.deciding.overlay import Overlay
+from albatross.service.engine.deciding.together import decide_together
 from albatross.service.engine.learned.model import Model
 from albatross.service.engine.tickets import Ticket
 from albatross.service.storage.events import (
@@ -94,8 +97,17 @@ class Group:
         self.kept = self.store.find_all(list(self._asked))
         written: list[tuple[Ticket, Finish]] = []
         read: list[tuple[Ticket, Finish]] = []
-        for ticket in tickets:
+        decided: list[tuple[Ticket, int, Outcome]] = []
+        """With the number of the event."""
+        try:
+            ahead = decide_together(self.view, [ticket.request for ticket in tickets], self.head, self.now, self.engaged.incarnation)
+        except Exception:  # a mistake of ours: one by one, it takes nobody with it
+            self.view, ahead = Overlay(self.model), [None] * len(tickets)
+        for ticket, outcome in zip(tickets, ahead, strict=True):
             kind = type(ticket.request)
+            if outcome is not None:
+                decided.append((ticket, self.put_early(outcome.event), outcome))
+                continue
             try:
                 finish = (writing.get(kind) or reading[kind])(self, ticket.request)
             except Exception as refusal:  # a Refused, or a mistake of ours, which must not take the others with it
@@ -106,11 +118,14 @@ class Group:
             self._commit()
         except Refused as refusal:
             failed = isinstance(refusal, StorageFailed)
-            for ticket, _ in written + read if failed else written:
+            told = [*(one[0] for one in written), *(one[0] for one in decided), *(one[0] for one in read if failed)]
+            for ticket in told:
                 ticket.error = refusal
             if failed:
                 raise
-            written = []
+            written, decided = [], []
+        for ticket, seq, (event, explanation) in decided:
+            ticket.answer = decision_of(self.model.genesis, seq, event, explanation)
         for ticket, finish in written + read:
             try:
                 ticket.answer = finish()

@@ -87,15 +87,16 @@ class Queue:
         Behind what describes items, a recommendation waits for the next group: descriptions are known only when they are on disk.
         """
         taken: list[Ticket] = []
-        weight, describing = 0, False
-        while self._tickets and weight < MOST_AT_ONCE:
-            request = self._tickets[0].request
-            if taken and (isinstance(request, ALONE) or (describing and isinstance(request, Recommend))):
+        weight, describing, tickets = 0, False, self._tickets
+        while tickets and weight < MOST_AT_ONCE:
+            ticket = tickets[0]
+            alone = isinstance(ticket.request, ALONE)
+            if taken and (alone or (describing and isinstance(ticket.request, Recommend))):
                 break
-            describing = describing or describes(request)
-            taken.append(self._tickets.popleft())
-            weight += taken[-1].weight
-            if isinstance(taken[-1].request, ALONE):
+            describing = describing or describes(ticket.request)
+            taken.append(tickets.popleft())
+            weight += ticket.weight
+            if alone:
                 break
         return taken
 

@@ -38,11 +38,10 @@ class Ticket:
 
     @property
     def event_ids(self) -> Iterable[str]:
-        if isinstance(self.request, Feedback):
-            return (self.request.event_id,)
-        if isinstance(self.request, FeedbackBatch):
-            return [event.event_id for event in self.request.events]
-        return ()
+        request = self.request
+        if isinstance(request, Feedback):
+            return (request.event_id,)
+        return [event.event_id for event in request.events] if isinstance(request, FeedbackBatch) else ()
 
 
 def _weight_of(request: Request[Any]) -> int:

@@ -27,9 +27,10 @@ from albatross.service.api.views import (
     Reason,
     UserList,
 )
-from albatross.service.engine.answering import decision_name, explanation_of
-from albatross.service.engine.deciding.choosing import choose_best, choose_counting, shown_items, view_user
+from albatross.service.engine.answering import decision_name
+from albatross.service.engine.deciding.choosing import choose_best, choose_counting, view_user
 from albatross.service.engine.deciding.overlay import Overlay
+from albatross.service.engine.deciding.reasoning import explanation_of, shown_items
 from albatross.service.engine.deciding.ruling import candidates_for, request_of
 from albatross.service.engine.learned.ledger import latest_of
 from albatross.service.engine.learned.model import NONE, Model

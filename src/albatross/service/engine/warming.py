@@ -13,6 +13,7 @@ from albatross.service.api.requests import Recommend
 from albatross.service.api.values import Seen
 from albatross.service.engine.deciding.choosing import decide, view_user
 from albatross.service.engine.deciding.overlay import Overlay
+from albatross.service.engine.deciding.together import decide_together
 from albatross.service.engine.learned.ledger import grown
 from albatross.service.engine.learned.model import Model
 from albatross.service.storage.events import Genesis, Item, Joined, Rated
@@ -31,11 +32,12 @@ def warm(genesis: Genesis, n_items: int = 0) -> None:
     model.fold_all([2], [Item(0.0, items[0])])
     for seq, seen in ((3, "none"), (4, "pending")):  # the second time, the first waits for its rating
         request = Recommend("somebody", candidates=[items[0]], exclude_seen="none", explain=seq == 4)
-        model.fold_all([seq], [decide(Overlay(model), request, seq, seq - 1, 0.0)])
+        model.fold_all([seq], [decide(Overlay(model), request, seq, seq - 1, 0.0).event])
         with suppress(NoEligibleCandidate):
             decide(Overlay(model), Recommend("somebody", exclude_seen=cast(Seen, seen)), seq, seq - 1, 0.0)
     model.fold_all([5], [Rated(0.0, "rating", "somebody", items[0], genesis.scale[0], None, None, None)])
     model.learn()
+    decide_together(Overlay(model), [Recommend("somebody")], 5, 0.0, "")
     if genesis.events:
         model.agent.replace(0, 0, genesis.scale[0], genesis.scale[1])
         if offers(model.agent.state, join):  # a shop has visitors, who become users

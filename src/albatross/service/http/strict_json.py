@@ -80,9 +80,11 @@ class Glance(Generic[T]):
         if len(body) > LARGE or b"\\" in body or (b"-0" in body and _LESS_THAN_NOTHING.search(body)):
             return None
         if body.count(b":") > 1:
-            for name in self._names if body.count(b"{") == 1 else self._inside:
-                if body.count(name) > 1:
-                    return None
+            said = body.split(b'"')[1::2]  # without escapes, every second part is a string
+            if len(set(said)) < len(said):  # it may be a value that is said twice
+                for name in self._names if body.count(b"{") == 1 else self._inside:
+                    if body.count(name) > 1:
+                        return None
         try:
             return self._decode(body)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

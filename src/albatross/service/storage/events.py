@@ -87,7 +87,7 @@ class Described(Struct, frozen=True, array_like=True, tag="description"):
     said: Description
 
 
-class Placed(Struct, frozen=True, array_like=True):
+class Placed(Struct, frozen=True, array_like=True, gc=False):
     """One item of a decision."""
 
     item: str
@@ -152,7 +152,7 @@ class Rules(Struct, frozen=True, array_like=True):
     by: Literal["policy", "popular", "new"]
 
 
-class Decided(Struct, frozen=True, array_like=True, tag="decision"):
+class Decided(Struct, frozen=True, array_like=True, tag="decision", gc=False):
     at: float
     user: str
     n: int

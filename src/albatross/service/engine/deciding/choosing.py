@@ -1,35 +1,38 @@
 """How a recommendation is made: who is eligible, a floor of chance, true propensities, and why."""
 
 import math
-import sys
 from collections.abc import Sequence
 from hashlib import blake2b
+from typing import NamedTuple
 
 import numpy as np
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from albatross.core.agent import Agent, choose, room_for_best
-from albatross.core.beliefs import belief_about, choose_supposing, widths_of
+from albatross.core.beliefs import choose_supposing
 from albatross.core.streams import stream
-from albatross.kernels.operations import ALL_ITEMS, Belief, Items, offers, suppose
-from albatross.service.api.answers import ConfidenceRegion, HistoryEntry, ShownItem, UserView
+from albatross.kernels.operations import ALL_ITEMS, Items, offers, suppose
+from albatross.service.api.answers import ConfidenceRegion, Explanation, HistoryEntry, UserView
 from albatross.service.api.errors import NoEligibleCandidate
 from albatross.service.api.requests import Recommend
 from albatross.service.engine.deciding.overlay import Overlay
-from albatross.service.engine.deciding.reasoning import why
+from albatross.service.engine.deciding.reasoning import CLOSE, explain, finite, reasons_of, region_of, shown_items
 from albatross.service.engine.learned.ledger import rated_by
 from albatross.service.engine.learned.model import NONE, PENDING, Model, waiting_at
-from albatross.service.storage.events import Decided, Placed, ReasonForItem, Reasons, Region, Rules
+from albatross.service.storage.events import Decided, Genesis, Placed, Rules
 
-LARGEST = sys.float_info.max
 AS_EXPECTED = np.full(PENDING, np.nan)
 """Ratings that are waited for, and are taken to come exactly as expected."""
-CLOSE = 5
-"""How many of the items that were not shown a decision that explains itself remembers."""
 
 
-def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: float, incarnation: str = "") -> Decided:
+class Outcome(NamedTuple):
+    """A decision for the log, and what is told of it beside that."""
+
+    event: Decided
+    explanation: Explanation | None
+
+
+def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: float, incarnation: str = "") -> Outcome:
     """Decide what event `seq` shows. Its randomness is named by the seed and `seq` alone, so that decisions replay, too."""
     model = view.model
     pending = view.waiting_for(request.whom, seq)
@@ -44,11 +47,12 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
     placed: list[Placed] = []
     while True:
         by_chance = random.random() < floor
-        whole = by_chance or request.explain
-        best, certainty = choose_counting(agent, user, remaining, counted, random, whole)
+        listed = room_for_close(remaining) if request.explain else ALL_ITEMS
+        best, certainty = choose_counting(agent, user, remaining, counted, random, by_chance, listed)
         if best < 0:  # the policy does not look at what it has seen since, so that it would show the same again
             remaining, counted = others(remaining, pending), NONE
-            best, certainty = choose_counting(agent, user, remaining, counted, random, whole)
+            listed = room_for_close(remaining) if request.explain else ALL_ITEMS
+            best, certainty = choose_counting(agent, user, remaining, counted, random, by_chance, listed)
         position = int(random.integers(remaining.size)) if by_chance else best
         likely = certainty if position == best else likelihood_of_other(slate.scores[: remaining.size], position, certainty)
         propensity = None if math.isnan(likely) else floor / remaining.size + (1.0 - floor) * likely
@@ -57,25 +61,24 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
         if len(placed) == request.n or remaining.size == 1:
             break
         remaining = np.delete(remaining, position)
-    reasons = None
+    explanation = None
     if request.explain:
-        close = [shown for shown in best_of(agent, view, remaining, CLOSE + 1) if shown.item != placed[-1].item][:CLOSE]
-        reasons = replace(reasons_for(view, agent, request.whom, pending, placed), close=close)
-    return event_of(model, request, model_seq, at, incarnation, placed, reasons)
+        explanation = explain(view, agent, request.whom, pending.tolist(), placed, ranked(agent, remaining, listed))
+    return outcome_of(model, request, model_seq, at, incarnation, placed, explanation)
 
 
-def event_of(
+def outcome_of(
     model: Model,
     request: Recommend,
     model_seq: int,
     at: float,
     incarnation: str,
     placed: list[Placed],
-    reasons: Reasons | None,
+    explanation: Explanation | None,
     rules: Rules | None = None,
-) -> Decided:
-    """A decision as it stands in the log."""
-    return Decided(
+) -> Outcome:
+    """A decision as it stands in the log: with its explanation only where the same request id may ask for that again."""
+    event = Decided(
         at=at,
         user=request.whom,
         n=request.n,
@@ -86,10 +89,24 @@ def event_of(
         model_seq=model_seq,
         user_ratings=model.ratings_of(request.whom),
         items=placed,
-        reasons=reasons,
+        reasons=None if explanation is None or request.request_id is None else reasons_of(explanation),
         incarnation=incarnation,
         rules=rules,
+        item_version=model.version,
     )
+    return Outcome(event, explanation)
+
+
+def room_for_close(candidates: Items) -> Items:
+    """Where the policy may list the item it shows, and those that were close."""
+    return room_for_best(min(CLOSE + 1, candidates.size))
+
+
+def ranked(agent: Agent, candidates: Items, listed: Items) -> list[list[float]]:
+    """Number, score and mean of what the policy has listed, or of the best of a slate filled for the candidates."""
+    scores, means = agent.slate.scores, agent.slate.means
+    best = agent.best(listed.size, candidates.size, listed).tolist()
+    return [[candidates.item(at), finite(scores.item(at)), finite(means.item(at))] for at in best]
 
 
 def others(candidates: Items, pending: Items) -> Items:
@@ -115,9 +132,12 @@ def choose_counting(
 
 def decision_stream(model: Model, seq: int) -> np.random.Generator:
     """The stream of one decision."""
-    shard = model.genesis.shard
-    where = b" on shard %d" % shard if shard else b""  # otherwise all shards would make the same guesses
-    return model.turner.turn(blake2b(b"%d decision %d%b" % (model.genesis.seed, seq, where), digest_size=32).digest())
+    return model.turner.turn(stream_name(model.genesis, seq))
+
+
+def stream_name(genesis: Genesis, seq: int) -> bytes:
+    where = b" on shard %d" % genesis.shard if genesis.shard else b""  # otherwise all shards would make the same guesses
+    return blake2b(b"%d decision %d%b" % (genesis.seed, seq, where), digest_size=32).digest()
 
 
 def likelihood_of_other(scores: NDArray[np.float64], position: int, certainty: float) -> float:
@@ -131,12 +151,6 @@ def likelihood_of_other(scores: NDArray[np.float64], position: int, certainty: f
     if not math.isclose(certainty * np.count_nonzero(best), 1.0):
         return math.nan
     return certainty if best[position] else 0.0
-
-
-def finite(value: float) -> float:
-    """A policy that must try everything once scores it infinite, which JSON cannot say: the largest number there is stands for it."""
-    number = float(value)
-    return number if -LARGEST <= number <= LARGEST else max(-LARGEST, min(number, LARGEST))
 
 
 def eligible(view: Overlay, request: Recommend, pending: Items, at: float) -> Items:
@@ -182,51 +196,11 @@ def choose_best(agent: Agent, view: Overlay, user: int, candidates: Items, n: in
     return best_of(agent, view, candidates, n, room)
 
 
-def shown_items(placed: list[Placed]) -> list[ShownItem]:
-    return [
-        ShownItem(item.item, rank, item.score, item.mean, item.score - item.mean, item.propensity)
-        for rank, item in enumerate(placed, start=1)
-    ]
-
-
-def reasons_for(view: Overlay, agent: Agent, user: str, pending: Items, placed: list[Placed]) -> Reasons:
-    model = view.model
-    row = model.row_of(user)
-    belief = belief_about(agent, row)
-    own = rated_by(model.ledger, row) if user in model.users else NONE
-    items = []
-    for shown in placed:
-        number = view.number_of(shown.item) or 0
-        widths = widths_of(agent, row, number)
-        items.append(
-            ReasonForItem(
-                item=shown.item,
-                mean=shown.mean,
-                bonus=shown.score - shown.mean,
-                score=shown.score,
-                item_ratings=int(model.ledger.item_ratings[number]) if number < len(model.items) else 0,
-                own_ratings=int(np.count_nonzero(own == number)),
-                explored=shown.explored,
-                width=None if widths is None else widths.now,
-                width_after=None if widths is None else widths.after,
-                **why(model, agent, row, number, shown.mean, shown.explored)._asdict(),
-            )
-        )
-    waiting = [view.name_of(int(item)) for item in pending]
-    return Reasons(model.ratings_of(user), waiting, items, None if belief is None else Region(*_axes(belief)))
-
-
-def _axes(belief: Belief) -> tuple[list[float], float, list[float], list[list[float]]]:
-    """Center, radius, and the axes of the region: eigenvalues of the inverse covariance, the least first, and their vectors."""
-    spreads, vectors = np.linalg.eigh(belief.covariance)
-    inverse = 1.0 / np.maximum(spreads[::-1], np.finfo(np.float64).tiny)
-    return belief.center.tolist(), float(belief.radius[0]), inverse.tolist(), vectors.T[::-1].tolist()
-
-
 def view_user(model: Model, user: str, n: int, history: Sequence[HistoryEntry] = ()) -> UserView:
     """What is believed of a known user, and what they would like best."""
     row = model.row_of(user)
-    belief = belief_about(model.agent, row)
+    account = model.accounts.of(model.agent, stream(model.genesis.seed, "viewing"), row, False)
+    region = region_of(account)
     top: list[Placed] = []
     if model.shown.size and n > 0:
         top = choose_best(model.agent, Overlay(model), row, model.shown, n, stream(model.genesis.seed, "viewing"))
@@ -234,18 +208,18 @@ def view_user(model: Model, user: str, n: int, history: Sequence[HistoryEntry] =
         user=user,
         ratings=model.ratings_of(user),
         pending=[model.items.names[item] for item in waiting_at(model.pending.get(user), model.seq + 1)],
-        vector=_vector(model.agent, row, belief),
-        ellipsoid=None if belief is None else ConfidenceRegion(*_axes(belief)),
+        vector=_vector(model.agent, row, region),
+        ellipsoid=region,
         top=shown_items(top),
         model_seq=model.seq,
         history=list(history),
     )
 
 
-def _vector(agent: Agent, row: int, belief: Belief | None) -> list[float] | None:
+def _vector(agent: Agent, row: int, region: ConfidenceRegion | None) -> list[float] | None:
     """The policy's own vector of a user, where it keeps one; else the center of what it believes."""
     factors = getattr(agent.state, "user_factors", None)
     if isinstance(factors, np.ndarray) and factors.ndim == 2:
         vector: list[float] = factors[row].tolist()
         return vector
-    return None if belief is None else belief.center.tolist()
+    return None if region is None else region.center

@@ -8,7 +8,7 @@ import numpy as np
 from albatross.core.agent import Agent
 from albatross.core.vocabulary import Vocabulary
 from albatross.kernels.operations import Items
-from albatross.service.engine.learned.model import Model, still_pending, waiting_at
+from albatross.service.engine.learned.model import NONE, Model, still_pending, waiting_at
 from albatross.service.storage.events import Placed
 
 
@@ -29,6 +29,14 @@ class Overlay:
         self._showing: dict[str, list[tuple[Sequence[Placed], int]]] = {}
         """What this group shows to whom, and by which event."""
         self._shown: Items | None = None
+        self._average: float | None = None
+
+    @property
+    def average(self) -> float:
+        """The mean of all ratings."""
+        if self._average is None:
+            self._average = float(self.model.ledger.item_sums.sum()) / max(self.model.ratings, 1)
+        return self._average
 
     @property
     def n_items(self) -> int:
@@ -57,6 +65,10 @@ class Overlay:
     def name_of(self, number: int) -> str:
         names = self.model.items.names
         return names[number] if number < len(names) else self.added.names[number - len(names)]
+
+    def names_of(self, numbers: Sequence[int]) -> list[str]:
+        names = self.model.items.names
+        return [self.name_of(number) for number in numbers] if self.added.names else [names[number] for number in numbers]
 
     def offer(self, item: str) -> None:
         """There is such an item, and it may be shown."""
@@ -89,6 +101,10 @@ class Overlay:
 
     def waiting_for(self, user: str, seq: int) -> Items:
         """The items whose rating by this user is waited for when event `seq` is decided, the latest first."""
+        waiting = self.waiting_numbers(user, seq)
+        return np.array(waiting, np.int32) if waiting else NONE
+
+    def waiting_numbers(self, user: str, seq: int) -> list[int]:
         pending = self.model.pending.get(user)
         for placed, shown in self._showing.get(user, ()):
             numbers = (self.number_of(one.item) for one in placed)

@@ -1,67 +1,113 @@
-"""Why an item was shown, in words that people read: from exact contributions of the user's own ratings, and from what everybody said."""
+"""Why an item was shown, in numbers and in words: from exact contributions of the user's own ratings, and from what everybody said."""
 
-from typing import NamedTuple
+import sys
+from collections.abc import Sequence
 
 import numpy as np
+from msgspec.structs import asdict, astuple
 
+from albatross.core.accounts import MOST_PARTS
 from albatross.core.agent import Agent
-from albatross.core.beliefs import parts_of_mean
-from albatross.kernels.pairs import NOTHING, Pairs, find_pair
-from albatross.service.engine.learned.model import Model
-from albatross.service.storage.events import Part
+from albatross.kernels.accounting import UNKNOWN, Account
+from albatross.service.api.answers import ConfidenceRegion, Contribution, Explanation, ItemExplanation, ShownItem
+from albatross.service.engine.deciding.overlay import Overlay
+from albatross.service.engine.learned.ledger import rated_by
+from albatross.service.storage.events import Part, Placed, ReasonForItem, Reasons, Region
 
-MOST_PARTS = 12
-"""Ratings that are told of each item, at most: those that count most."""
+LARGEST = sys.float_info.max
 MOST_NAMED = 2
-"""Of them, so many are named in a sentence."""
+"""Of the ratings that are told, so many are named in a sentence."""
 WORTH_NAMING = 0.1
 """A rating is named where its part is at least this share of all parts."""
 FEW = 3
 """An item with fewer ratings is called new."""
 ABOVE = 0.1
 """An item is called popular if its mean rating is above that of all by this share of the scale."""
+CLOSE = 5
+"""How many of the items that were not shown are told."""
 
 
-class Why(NamedTuple):
-    """Base + the parts + others = mean."""
-
-    base: float | None
-    """What is expected without this user's ratings; none where the policy does not take its mean apart."""
-    parts: list[Part]
-    others: float
-    why: list[str]
-    """Short sentences."""
-
-
-def why(model: Model, agent: Agent, row: int, item: int, mean: float, explored: bool) -> Why:
-    """Take the mean of an item apart, and say it."""
-    found = parts_of_mean(agent, row, item) if row < len(model.users) else None
-    base, parts, others = None, list[Part](), 0.0
-    if found is not None and found.items.size:
-        total = float(found.parts.sum())
-        largest = np.argsort(-np.abs(found.parts), kind="stable")[:MOST_PARTS]
-        parts = [
-            Part(model.items.names[other], _rating(agent, row, other), float(found.parts[at]))
-            for at in largest.tolist()
-            for other in [int(found.items[at])]
-        ]
-        base, others = mean - total, total - sum(part.part for part in parts)
-    return Why(base, parts, others, _sentences(model, item, parts, explored))
+def explain(view: Overlay, agent: Agent, user: str, pending: Sequence[int], placed: list[Placed], best: list[list[float]]) -> Explanation:
+    """Why these items were placed. `best`: number, score and mean of those that ranked best for the last place."""
+    model = view.model
+    row, known = model.row_of(user), user in model.users.numbers
+    numbers = [view.number_of(one.item) or 0 for one in placed]
+    account = model.accounts.of(agent, model.turner.random, row, known, np.array(numbers, np.int32))
+    items = [_why(view, account, place, row, known, number, placed[place]) for place, number in enumerate(numbers)]
+    return Explanation(model.ratings_of(user), view.names_of(pending), items, region_of(account), _close(view, numbers, best))
 
 
-def _rating(agent: Agent, row: int, item: int) -> float | None:
-    """The mean of what the user said of an item, where the policy remembers it."""
-    pairs = getattr(agent.state, "pairs", None)
-    if not isinstance(pairs, Pairs) or (entry := find_pair(pairs, row, item)) == NOTHING:
+def region_of(account: Account) -> ConfidenceRegion | None:
+    """Where the user is believed to be; none where the policy does not say."""
+    if account.sizes.item(0) == UNKNOWN:
         return None
-    return float(pairs.totals[entry] / pairs.plays[entry])
+    return ConfidenceRegion(account.center.tolist(), account.radius.item(), account.inverse.tolist(), account.axes.tolist())
 
 
-def _own(model: Model, parts: list[Part]) -> list[str]:
+def _close(view: Overlay, shown: list[int], best: list[list[float]]) -> list[ShownItem]:
+    """What ranks next, by the model of the decision."""
+    close = [line for line in best if line[0] not in shown][:CLOSE]
+    names = view.names_of([int(line[0]) for line in close])
+    return [ShownItem(names[at], at + 1, score, mean, score - mean, None) for at, (_, score, mean) in enumerate(close)]
+
+
+def _why(view: Overlay, account: Account, place: int, row: int, known: bool, number: int, shown: Placed) -> ItemExplanation:
+    """Take the mean of an item apart, and say it."""
+    model = view.model
+    width, after = account.widths[place].tolist()
+    _, rated, told = account.sizes.tolist()
+    own = account.own.item(place)
+    if own == UNKNOWN:
+        own = int(np.count_nonzero(rated_by(model.ledger, row) == number)) if known else 0
+    ratings = model.ledger.item_ratings.item(number) if number < len(model.items.names) else 0
+    base, parts, others = None, list[Contribution](), 0.0
+    if rated > 0:
+        told, total, names = min(told, MOST_PARTS), account.totals.item(place), model.items.names
+        parts = [
+            Contribution(names[other], None if rating != rating else rating, part)
+            for other, rating, part in zip(
+                account.largest[place, :told].tolist(),
+                account.ratings[place, :told].tolist(),
+                account.largest_parts[place, :told].tolist(),
+                strict=True,
+            )
+        ]
+        base = shown.mean - total
+        others = total - sum(part.part for part in parts) if told < rated else 0.0
+    return ItemExplanation(
+        shown.item,
+        shown.mean,
+        shown.score - shown.mean,
+        shown.score,
+        ratings,
+        own,
+        shown.explored,
+        width if after <= LARGEST else None,
+        after if after <= LARGEST else None,
+        base,
+        parts,
+        others,
+        _sentences(view, number, ratings, parts, shown.explored),
+    )
+
+
+def _sentences(view: Overlay, item: int, ratings: int, parts: list[Contribution], explored: bool) -> list[str]:
+    if ratings < FEW:  # then the user's ratings say that they like what they see, not that they would like this
+        return ["new, so we try it"]
+    low, high = view.model.genesis.scale
+    said = _own(view, parts)
+    if view.model.ledger.item_sums.item(item) / ratings >= view.average + ABOVE * (high - low):
+        said.append("popular with everybody")
+    if explored:
+        said.append("shown by chance, so that we learn")
+    return said or ["the best guess so far"]
+
+
+def _own(view: Overlay, parts: list[Contribution]) -> list[str]:
     """Which ratings of their own speak most for it."""
     least = WORTH_NAMING * sum(abs(part.part) for part in parts)
     telling = [part for part in parts if part.part >= least and part.part > 0.0 and part.rating is not None]
-    average = _average(model)
+    average = view.average
     liked = [part.item for part in telling if part.rating is not None and part.rating >= average][:MOST_NAMED]
     if liked:
         return [f"because you liked {' and '.join(liked)}"]
@@ -69,18 +115,28 @@ def _own(model: Model, parts: list[Part]) -> list[str]:
     return [f"because you did not like {' and '.join(disliked)}"] if disliked else []
 
 
-def _sentences(model: Model, item: int, parts: list[Part], explored: bool) -> list[str]:
-    ledger = model.ledger
-    ratings = int(ledger.item_ratings[item]) if item < len(model.items) else 0
-    if ratings < FEW:  # then the user's ratings say that they like what they see, not that they would like this
-        return ["new, so we try it"]
-    said, (low, high) = _own(model, parts), model.genesis.scale
-    if ledger.item_sums[item] / ratings >= _average(model) + ABOVE * (high - low):
-        said.append("popular with everybody")
-    if explored:
-        said.append("shown by chance, so that we learn")
-    return said or ["the best guess so far"]
+def reasons_of(told: Explanation) -> Reasons:
+    """An explanation as it stands in the log."""
+    items = [ReasonForItem(**(asdict(one) | {"parts": [Part(*astuple(part)) for part in one.parts]})) for one in told.items]
+    close = [Placed(one.item, one.score, one.mean, None, False) for one in told.close]
+    return Reasons(told.user_ratings, told.pending, items, None if told.ellipsoid is None else Region(*astuple(told.ellipsoid)), close)
 
 
-def _average(model: Model) -> float:
-    return float(model.ledger.item_sums.sum()) / max(model.ratings, 1)
+def explanation_of(kept: Reasons) -> Explanation:
+    """The same, from the log."""
+    items = [ItemExplanation(**(asdict(one) | {"parts": [Contribution(*astuple(part)) for part in one.parts]})) for one in kept.items]
+    region = None if kept.ellipsoid is None else ConfidenceRegion(*astuple(kept.ellipsoid))
+    return Explanation(kept.user_ratings, kept.pending, items, region, shown_items(kept.close))
+
+
+def shown_items(placed: list[Placed]) -> list[ShownItem]:
+    return [
+        ShownItem(item.item, rank, item.score, item.mean, item.score - item.mean, item.propensity)
+        for rank, item in enumerate(placed, start=1)
+    ]
+
+
+def finite(value: float) -> float:
+    """A policy that must try everything once scores it infinite, which JSON cannot say: the largest number there is stands for it."""
+    number = float(value)
+    return number if -LARGEST <= number <= LARGEST else max(-LARGEST, min(number, LARGEST))

@@ -14,24 +14,26 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from albatross.core.agent import Agent
-from albatross.kernels.operations import Items, Slate, offers, suppose
+from albatross.core.streams import Turner
+from albatross.kernels.operations import ALL_ITEMS, Items, Slate, offers, suppose
 from albatross.service.api.requests import Recommend
 from albatross.service.api.rules import Fresh, Quota, Where
 from albatross.service.api.values import Seen
 from albatross.service.engine.deciding import choosing
 from albatross.service.engine.deciding.choosing import (
-    CLOSE,
-    best_of,
+    Outcome,
     choose_counting,
     decision_stream,
     eligible,
-    event_of,
-    finite,
     likelihood_of_other,
     others,
+    outcome_of,
+    ranked,
+    room_for_close,
 )
 from albatross.service.engine.deciding.newcomers import FreshByPlace, Newcomers
 from albatross.service.engine.deciding.overlay import Overlay
+from albatross.service.engine.deciding.reasoning import explain, finite
 from albatross.service.engine.learned.descriptions import labels_of
 from albatross.service.engine.learned.model import NONE, Model
 from albatross.service.storage.events import Decided, Placed, Rules
@@ -81,11 +83,11 @@ def candidates_for(view: Overlay, request: Recommend, pending: Items, at: float)
     return view.model.filters.satisfying(request.where, view.model.described, allowed, view.n_items)
 
 
-def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: float, incarnation: str = "") -> Decided:
+def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: float, incarnation: str = "") -> Outcome:
     """Decide what event `seq` shows, with or without rules."""
     if not is_ruled(request):
         return choosing.decide(view, request, seq, model_seq, at, incarnation)
-    model = view.model
+    model, floor = view.model, view.model.genesis.floor
     pending = view.waiting_for(request.whom, seq)
     remaining = candidates_for(view, request, pending, at)
     user = model.row_of(request.whom)
@@ -93,51 +95,52 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
     counted = pending if offers(agent.state, suppose) else NONE
     if pending.size and not counted.size:
         remaining = others(remaining, pending)
-    random = decision_stream(model, seq)
+    random, turner = decision_stream(model, seq), model.turner
+    by_policy = request.by == "policy"
+    explained = request.explain and by_policy
     quotas = Quotas(view, request.quotas)
     shown = _times_shown(view) if request.fresh is not None else None
     newcomers = None if request.fresh is None else Newcomers(request.fresh, min(request.n, remaining.size))
     placed: list[Placed] = []
+    offered, listed, new, share = remaining, ALL_ITEMS, NONE, 0.0
     while remaining.size:
-        then = random.bit_generator.state
-        best, certainty = _first(view, agent, user, remaining, counted, random, request.by)
+        offered, listed = remaining, room_for_close(remaining) if explained else ALL_ITEMS
+        then = turner.position()
+        best, certainty = _first(view, agent, user, offered, counted, random, request.by, listed)
         if best < 0:  # the policy does not look at what it has seen since, so that it would show the same again
-            remaining, counted, then = others(remaining, pending), NONE, random.bit_generator.state
-            best, certainty = _first(view, agent, user, remaining, counted, random, request.by)
-        new = NONE if shown is None or request.fresh is None else np.flatnonzero(shown[remaining] < request.fresh.below).astype(np.int32)
-        share = newcomers.share() if newcomers is not None and new.size else 0.0
-        position, by_chance = _drawn(random, share, new, model.genesis.floor, remaining.size, best)
-        if position != best and request.by == "policy":  # only now more than the choice is asked for
-            _fill_slate(agent, user, remaining, counted, random, then)
-        scores = agent.slate.scores[: remaining.size]
-        likely = certainty if position == best else likelihood_of_other(scores, position, certainty)
-        usual = model.genesis.floor / remaining.size + (1.0 - model.genesis.floor) * likely
-        is_new = position in new
-        propensity = (1.0 - share) * usual + (share / new.size if is_new else 0.0)
+            offered = remaining = others(remaining, pending)
+            counted, then, listed = NONE, turner.position(), room_for_close(offered) if explained else ALL_ITEMS
+            best, certainty = _first(view, agent, user, offered, counted, random, request.by, listed)
+        if shown is not None and request.fresh is not None and newcomers is not None:
+            new = np.flatnonzero(shown[offered] < request.fresh.below).astype(np.int32)
+            share = newcomers.share() if new.size else 0.0
+        position, by_chance = _drawn(random, share, new, floor, offered.size, best)
+        if position != best and by_policy:  # only now more than the choice is asked for
+            _fill_slate(agent, user, offered, counted, turner, then)
+        scores = agent.slate.scores
+        likely = certainty if position == best else likelihood_of_other(scores[: offered.size], position, certainty)
+        propensity = usual = floor / offered.size + (1.0 - floor) * likely
         if newcomers is not None and new.size:
+            is_new = position in new
+            propensity = (1.0 - share) * usual + (share / new.size if is_new else 0.0)
             newcomers.show(1.0 / new.size if is_new else 0.0, usual)
-        number = int(remaining[position])
-        score, mean = finite(scores[position]), finite(agent.slate.means[position])
+        number = offered.item(position)
+        score, mean = finite(scores.item(position)), finite(agent.slate.means.item(position))
         placed.append(Placed(view.name_of(number), score, mean, None if math.isnan(propensity) else propensity, by_chance))
         if len(placed) == request.n:
             break
-        remaining = quotas.left(np.delete(remaining, position), number)
-    reasons = None
-    if request.explain and request.by == "policy":
-        reasons = choosing.reasons_for(view, agent, request.whom, pending, placed)
-        rest = others(remaining, np.array([view.number_of(item.item) for item in placed], np.int32))
-        choose_counting(agent, user, rest, counted, random)
-        names = {item.item for item in placed}
-        reasons = replace(reasons, close=[item for item in best_of(agent, view, rest, CLOSE + 1) if item.item not in names][:CLOSE])
-    return event_of(model, request, model_seq, at, incarnation, placed, reasons, rules_of(request))
+        remaining = quotas.left(np.delete(offered, position), number)
+    explanation = None
+    if explained:
+        explanation = explain(view, agent, request.whom, pending.tolist(), placed, ranked(agent, offered, listed))
+    return outcome_of(model, request, model_seq, at, incarnation, placed, explanation, rules_of(request))
 
 
-def _fill_slate(agent: Agent, user: int, items: Items, counted: Items, random: np.random.Generator, then: Any) -> None:
+def _fill_slate(agent: Agent, user: int, items: Items, counted: Items, turner: Turner, then: bytes) -> None:
     """Let the policy choose once more, with the same draws, and tell the score of every item."""
-    now = random.bit_generator.state
-    random.bit_generator.state = then
-    choose_counting(agent, user, items, counted, random)
-    random.bit_generator.state = now
+    now = turner.position()
+    choose_counting(agent, user, items, counted, turner.turn_back(then))
+    turner.turn_back(now)
 
 
 def _drawn(random: np.random.Generator, share: float, new: Items, floor: float, size: int, best: int) -> tuple[int, bool]:
@@ -149,10 +152,12 @@ def _drawn(random: np.random.Generator, share: float, new: Items, floor: float, 
     return best, False
 
 
-def _first(view: Overlay, agent: Agent, user: int, items: Items, counted: Items, random: np.random.Generator, by: str) -> tuple[int, float]:
-    """The position of the item that ranks first, and with which probability it does. Fills the slate there."""
+def _first(
+    view: Overlay, agent: Agent, user: int, items: Items, counted: Items, random: np.random.Generator, by: str, listed: Items
+) -> tuple[int, float]:
+    """The position of the item that ranks first, and with which probability it does. Fills the slate there, and where `listed` are."""
     if by == "policy":
-        return choose_counting(agent, user, items, counted, random, whole=False)
+        return choose_counting(agent, user, items, counted, random, False, listed)
     values = popularity(view.model, items) if by == "popular" else items.astype(np.float64)
     slate: Slate = agent.slate
     slate.scores[: items.size] = slate.means[: items.size] = values

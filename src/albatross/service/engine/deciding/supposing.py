@@ -13,8 +13,9 @@ from albatross.service.api.requests import Suppose
 from albatross.service.api.values import MOST_SHOWN, check_count, check_id, check_rating
 from albatross.service.api.views import WhatIf
 from albatross.service.engine.answering import CHEAP_BYTES
-from albatross.service.engine.deciding.choosing import best_of, choose_best, shown_items
+from albatross.service.engine.deciding.choosing import best_of, choose_best
 from albatross.service.engine.deciding.overlay import Overlay
+from albatross.service.engine.deciding.reasoning import shown_items
 from albatross.service.engine.learned.model import Model
 from albatross.service.storage.events import Placed
 from albatross.service.storage.store import ReadableLog

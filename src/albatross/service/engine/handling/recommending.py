@@ -6,17 +6,17 @@ from albatross.service.api.answers import Decision
 from albatross.service.api.errors import BadValue
 from albatross.service.api.requests import Recommend
 from albatross.service.api.values import MOST_NEW_ITEMS
-from albatross.service.engine.answering import decision_name, decision_of
+from albatross.service.engine.answering import decision_of
 from albatross.service.engine.checking import check_recommend
+from albatross.service.engine.deciding.reasoning import explanation_of
 from albatross.service.engine.deciding.ruling import candidates_for, decide, rules_of
 from albatross.service.engine.group import Finish, Group, Handles
 from albatross.service.engine.handling.visiting import visitor_name
-from albatross.service.storage.events import Decided, Item, QuestionContent, RuledContent, content_of, request_handle
+from albatross.service.storage.events import Item, QuestionContent, RuledContent, content_of, request_handle
 
 
 def recommend(group: Group, request: Recommend) -> Finish:
     check_recommend(request, group.model.items)
-    rules = rules_of(request)
     handles: Handles = ()
     if request.request_id is not None:
         handle = request_handle(request.request_id)
@@ -29,10 +29,11 @@ def recommend(group: Group, request: Recommend) -> Finish:
             request.explain,
             request.request_id,
         )
+        rules = rules_of(request)
         content = content_of(question if rules is None else RuledContent(question, rules))
         known = group.known(handle, content, "request_id")
         if known is not None:
-            return lambda: _decision(group, known, group.decided(known))
+            return lambda: _decision_of_before(group, known)
         handles = ((handle, content),)
     fresh = _fresh_candidates(group, request)
     seq = group.head + len(group.early) + len(fresh) + 1
@@ -43,9 +44,7 @@ def recommend(group: Group, request: Recommend) -> Finish:
     if fresh and set(fresh) <= set(request.exclude):  # then they may leave nothing to show, and a refusal brings nothing into being
         candidates_for(group.view, request, group.view.waiting_for(request.whom, group.head + len(group.early) + 1), group.now)
     view = group.view.with_items(fresh) if fresh else group.view
-    event = decide(view, request, seq, group.head, group.now, group.engaged.incarnation)
-    if group.model.version:
-        event = replace(event, item_version=group.model.version)
+    event, explanation = decide(view, request, seq, group.head, group.now, group.engaged.incarnation)
     group.view = view  # only now: a decision that fails leaves no items behind
     for name in fresh:
         group.put_early(Item(group.now, name))
@@ -53,7 +52,7 @@ def recommend(group: Group, request: Recommend) -> Finish:
     group.view.show(event.user, event.items, seq)
     for handle, content in handles:
         group.fresh[handle] = (seq, content)
-    return lambda: _decision(group, seq, event)
+    return lambda: decision_of(group.model.genesis, seq, event, explanation)
 
 
 def _fresh_candidates(group: Group, request: Recommend) -> list[str]:
@@ -67,6 +66,6 @@ def _fresh_candidates(group: Group, request: Recommend) -> list[str]:
     return fresh
 
 
-def _decision(group: Group, seq: int, event: Decided) -> Decision:
-    genesis = group.model.genesis
-    return decision_of(decision_name(event.incarnation or genesis.folder, seq), genesis.policy, event)
+def _decision_of_before(group: Group, seq: int) -> Decision:
+    event = group.decided(seq)
+    return decision_of(group.model.genesis, seq, event, None if event.reasons is None else explanation_of(event.reasons))

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from albatross.core.accounts import Accounts
 from albatross.core.agent import Agent
 from albatross.core.errors import InvalidInput
 from albatross.core.memory import footprint, require_memory
@@ -127,6 +128,7 @@ class Model:
         self.decisions = 0
         self.turner = Turner()
         """Turned to a stream of its own for each decision."""
+        self.accounts = Accounts()
         self._unlearned = Unlearned([], [], [], [], [], [])
         self._shown: Items | None = None
         self.affordable = 0
@@ -435,11 +437,11 @@ def still_pending(before: Pending, shown: Iterable[int], seq: int) -> Pending:
     return after
 
 
-def waiting_at(pending: Pending | None, seq: int) -> Items:
+def waiting_at(pending: Pending | None, seq: int) -> list[int]:
     """The items whose rating is waited for when event `seq` is decided, the latest first."""
     if pending is None:
-        return NONE
+        return []
     oldest = seq - PENDING_WINDOW
     if next(iter(pending.values()), seq) > oldest:  # the oldest of them, as the latest are last
-        return np.fromiter(reversed(pending), np.int32, len(pending))
-    return np.array([item for item, shown in reversed(pending.items()) if shown > oldest], np.int32)
+        return list(reversed(pending))
+    return [item for item, shown in reversed(pending.items()) if shown > oldest]

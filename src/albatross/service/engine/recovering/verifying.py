@@ -76,7 +76,7 @@ def redecide(log: ReadableLog, genesis: Genesis, progress: Progress = nothing) -
                 unknowable += 1
             else:
                 model.learn()
-                again = decide(Overlay(model), request_of(event), seq, event.model_seq, event.at)
+                again, _ = decide(Overlay(model), request_of(event), seq, event.model_seq, event.at)
                 if again.items == event.items:
                     same += 1
                 else:

@@ -1,0 +1,131 @@
+"""What a policy can say of a user and of items shown to them: all of it in one call."""
+
+import math
+import sys
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import overload
+from numpy.typing import NDArray
+
+from albatross.kernels.compiling import OPTIONS, kernel
+from albatross.kernels.linear import Matrix, Vector, diagonalize
+from albatross.kernels.operations import Belief, Items, attribute, believe, or_else, width
+from albatross.kernels.pairs import NOTHING, Pairs, find_pair
+
+TINY = sys.float_info.min
+UNKNOWN = -1
+"""In place of a count: the policy cannot say."""
+
+
+class Account(NamedTuple):
+    """Room for what is said. Where the policy cannot say it, `sizes` has `UNKNOWN`, and numbers are not numbers."""
+
+    sizes: NDArray[np.int64]
+    """Length of the belief, how many items the user has rated, and how many of them are told by themselves."""
+    center: Vector
+    covariance: Matrix
+    radius: Vector
+    inverse: Vector
+    """Eigenvalues of the inverse covariance, the least first …"""
+    axes: Matrix
+    """… and their vectors, one per row."""
+    widths: Matrix
+    """Per item shown: how uncertain its mean is, now and after one more rating."""
+    totals: Vector
+    """Per item shown: what all ratings of the user's own add to its mean."""
+    own: NDArray[np.int64]
+    """Per item shown: how often the user has rated it."""
+    largest: NDArray[np.int32]
+    """Per item shown: the items whose ratings add most, the largest part first …"""
+    ratings: Matrix
+    """… the mean of what the user said of them …"""
+    largest_parts: Matrix
+    """… and what that adds."""
+    rated: Items
+    parts: Vector
+    """What each rated item adds, to the item that is looked at."""
+
+
+@kernel
+def _no_belief(state: Any, settings: Any, scratch: Any, user: int, belief: Belief) -> int:
+    return UNKNOWN
+
+
+@kernel
+def _no_width(state: Any, settings: Any, scratch: Any, user: int, item: int, more: int) -> float:
+    return math.nan
+
+
+@kernel
+def _no_parts(state: Any, settings: Any, scratch: Any, user: int, item: int, items: Items, parts: Vector) -> int:
+    return UNKNOWN
+
+
+_believe = or_else(believe, _no_belief)
+_width = or_else(width, _no_width)
+_attribute = or_else(attribute, _no_parts)
+
+
+def _rated(state: Any, user: int, item: int) -> tuple[int, float]:
+    """How often a user has rated an item, and the sum of that; `UNKNOWN` where the policy does not remember pairs."""
+    pairs = getattr(state, "pairs", None)
+    return (_in_pairs_of if isinstance(pairs, Pairs) else _not_remembered)(state, user, item)
+
+
+@overload(_rated, jit_options=OPTIONS, strict=False)
+def _compiled_rated(state, user, item):  # type: ignore[no-untyped-def]
+    kept = state[state.fields.index("pairs")] if "pairs" in state.fields else None
+    return _in_pairs_of if getattr(kept, "instance_class", None) is Pairs else _not_remembered
+
+
+def _in_pairs_of(state: Any, user: int, item: int) -> tuple[int, float]:
+    return _in_pairs(state.pairs, user, item)
+
+
+def _not_remembered(state: Any, user: int, item: int) -> tuple[int, float]:
+    return UNKNOWN, math.nan
+
+
+@kernel
+def _in_pairs(pairs: Pairs, user: int, item: int) -> tuple[int, float]:
+    entry = find_pair(pairs, user, item)
+    return (0, 0.0) if entry == NOTHING else (int(pairs.plays[entry]), float(pairs.totals[entry]))
+
+
+@kernel
+def describe(state: Any, settings: Any, scratch: Any, user: int, account: Account) -> None:
+    """What is believed of the user, with the axes of the region."""
+    length = account.sizes[0] = _believe(state, settings, scratch, user, Belief(account.center, account.covariance, account.radius))
+    if length == account.center.size:
+        diagonalize(account.covariance, account.inverse, account.axes)
+        for a in range(length):
+            account.inverse[a] = 1.0 / max(account.inverse[a], TINY)
+
+
+@kernel
+def account_for(state: Any, settings: Any, scratch: Any, user: int, known: bool, place: int, item: int, account: Account) -> None:
+    """Why the item at this place of a slate: its width, what the user's own ratings add to its mean, and which of them add most."""
+    for more in range(2):
+        account.widths[place, more] = _width(state, settings, scratch, user, item, more)
+    account.own[place] = _rated(state, user, item)[0] if known else 0
+    account.totals[place] = 0.0
+    count = _attribute(state, settings, scratch, user, item, account.rated, account.parts) if known else 0
+    account.sizes[1] = count
+    if count > account.rated.size:
+        return
+    largest, told = account.largest[place], account.largest_parts[place]
+    for position in range(count):
+        part = account.parts[position]
+        account.totals[place] += part
+        behind = min(position, told.size)
+        while behind > 0 and abs(told[behind - 1]) < abs(part):
+            behind -= 1
+            if behind + 1 < told.size:
+                largest[behind + 1], told[behind + 1] = largest[behind], told[behind]
+        if behind < told.size:
+            largest[behind], told[behind] = account.rated[position], part
+    account.sizes[2] = max(min(count, told.size), 0)
+    for position in range(account.sizes[2]):
+        plays, total = _rated(state, user, largest[position])
+        account.ratings[place, position] = total / plays if plays > 0 else math.nan

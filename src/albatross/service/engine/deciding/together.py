@@ -1,0 +1,105 @@
+"""Simple recommendations of a group, decided in a few calls of compiled code: one item for a known user, perhaps under a condition.
+
+They come to the same as one by one, to the bit. What is not so simple, and whatever is refused, is left to the usual way.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from albatross.core.together import NOT_CHOSEN, choose_together
+from albatross.kernels.operations import Items, offers, suppose
+from albatross.service.api.errors import Refused
+from albatross.service.api.requests import Feedback, Recommend, Request
+from albatross.service.engine.deciding.choosing import Outcome, eligible, outcome_of, stream_name
+from albatross.service.engine.deciding.overlay import Overlay
+from albatross.service.engine.deciding.reasoning import CLOSE, explain, finite
+from albatross.service.engine.deciding.ruling import decide, rules_of
+from albatross.service.engine.learned.filtering import check_where
+from albatross.service.engine.learned.model import NONE
+from albatross.service.storage.events import Placed
+
+
+class Asked(NamedTuple):
+    place: int
+    """Of the request in the group."""
+    seq: int
+    """Of the decision."""
+    request: Recommend
+
+
+class Alike(NamedTuple):
+    """Requests that leave the same items to choose from."""
+
+    candidates: Items
+    asked: list[Asked]
+
+
+def decide_together(view: Overlay, requests: Sequence[Request[Any]], head: int, at: float, incarnation: str) -> list[Outcome | None]:
+    """The decisions of a group up to the first request that is neither simple nor a rating: they take the next numbers behind the head.
+
+    None in the place of whatever is left to the usual way.
+    """
+    outcomes: list[Outcome | None] = [None] * len(requests)
+    model, seq = view.model, head
+    if model.turner.addresses is None or not offers(model.agent.state, suppose) or view.n_items > model.agent.n_items:
+        return outcomes
+    everything: Items | None = None
+    alike: dict[tuple[int, bool], Alike] = {}
+    users: set[str] = set()
+    for place, request in enumerate(requests):
+        if type(request) is Feedback:
+            continue
+        if type(request) is not Recommend or not _is_simple(view, request):
+            break
+        try:
+            if everything is None:
+                everything = eligible(view, request, NONE, at)
+            candidates = everything if request.where is None else _satisfying(view, request, everything)
+        except Refused:
+            break
+        if request.whom in users:  # the second decision sees the first
+            _decide_all(view, alike, outcomes, head, at, incarnation)
+            alike, users = {}, set()
+        seq += 1
+        users.add(request.whom)
+        alike.setdefault((id(candidates), request.explain), Alike(candidates, [])).asked.append(Asked(place, seq, request))
+    _decide_all(view, alike, outcomes, head, at, incarnation)
+    return outcomes
+
+
+def _is_simple(view: Overlay, request: Recommend) -> bool:
+    user, model = request.user, view.model
+    if type(user) is not str or user not in model.users.numbers or user in model.visitors.users:
+        return False
+    return request == Recommend(user, explain=request.explain, where=request.where)
+
+
+def _satisfying(view: Overlay, request: Recommend, items: Items) -> Items:
+    assert request.where is not None
+    check_where(request.where)
+    return view.model.filters.satisfying(request.where, view.model.described, items, view.n_items)
+
+
+def _decide_all(
+    view: Overlay, alike: dict[tuple[int, bool], Alike], outcomes: list[Outcome | None], head: int, at: float, incarnation: str
+) -> None:
+    model, floor = view.model, view.model.genesis.floor
+    for candidates, asked in alike.values():
+        rows = [model.users.numbers[request.whom] for _, _, request in asked]
+        pending = [view.waiting_numbers(request.whom, seq) for _, seq, request in asked]
+        names = [stream_name(model.genesis, seq) for _, seq, _ in asked]
+        first = asked[0].request
+        rules, n_best = rules_of(first), min(CLOSE + 1, candidates.size) if first.explain else 0
+        # Without rules chance is asked first, with them last: so it was when the first such decision was logged.
+        chosen = choose_together(model.agent, model.turner, names, floor, rules is None, rows, candidates, pending, n_best)
+        for (place, seq, request), waiting, position, score, mean, likely, best in zip(asked, pending, *chosen, strict=True):
+            if position == NOT_CHOSEN:
+                outcome = decide(view, request, seq, head, at, incarnation)
+            else:
+                propensity = None if math.isnan(likely) else floor / candidates.size + (1.0 - floor) * likely
+                placed = [Placed(model.items.names[candidates.item(position)], finite(score), finite(mean), propensity, False)]
+                explanation = explain(view, model.agent, request.whom, waiting, placed, best) if request.explain else None
+                outcome = outcome_of(model, request, head, at, incarnation, placed, explanation, rules)
+            outcomes[place] = outcome
+            view.show(request.whom, outcome.event.items, seq)

@@ -57,7 +57,7 @@ def test_why_a_decision_was_made(tab: Any, learned: Live) -> None:
 def test_a_decision_that_is_none_is_refused_in_words(tab: Any) -> None:
     page = tab.go("why?id=41-00000000")
     page.get_by_role("alert").wait_for()
-    assert "decision_id is one that nobody was given here" in page.get_by_role("alert").inner_text()
+    assert "decision_id is unknown" in page.get_by_role("alert").inner_text()
 
 
 def test_a_user_as_an_ellipse_on_axes_of_choice(tab: Any) -> None:

@@ -146,7 +146,7 @@ def test_what_cannot_be_joined_is_refused_and_changes_nothing(here: Recommender)
     before = here.version()
     for request, error, said in (
         ((visitor, "bob"), BadValue, "joined with another user; accepted: a visitor who was not"),
-        (("nobody", "ann"), UnknownUser, "was shown nothing and has said nothing; accepted"),
+        (("nobody", "ann"), UnknownUser, "has no ratings and no recent recommendations; accepted"),
         ((visitor[:-1] + "x", "ann"), UnknownUser, "accepted"),
         (("visitor-99-00", "ann"), UnknownUser, "accepted"),
         (("visitor-9999999999999999999999-00", "ann"), UnknownUser, "accepted"),
@@ -210,7 +210,7 @@ def test_silence_of_a_visitor_is_that_of_the_user(tmp_path: Path) -> None:
 def test_a_policy_that_cannot_is_refused(tmp_path: Path) -> None:
     with Recommender(tmp_path / "pts", scale=(1, 5), policy=PTS(n_particles=10, rank=3)) as here:
         visitor = here.recommend(None, candidates=DRINKS).user
-        with pytest.raises(BadValue, match="'pts' cannot let a visitor and a user be one; accepted for joins: mean-field"):
+        with pytest.raises(BadValue, match="'pts' cannot join users; accepted for joins: mean-field"):
             here.join(visitor, "ann")
     with shop(tmp_path / "alb") as here:
         here.join(here.recommend(None, candidates=DRINKS).user, "ann")

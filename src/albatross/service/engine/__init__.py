@@ -1,1 +1,1 @@
-"""One thread that owns a model and its log: every event is written, then folded."""
+"""One thread that owns a model and its log: every event is written, then applied to the model."""

@@ -1,4 +1,4 @@
-"""From what is known to what is answered."""
+"""From the model and the log to answers."""
 
 import functools
 import hashlib
@@ -17,13 +17,13 @@ from albatross.service.storage.mark import Head
 from albatross.service.storage.store import Store
 
 CHEAP_BYTES = 1 << 23
-"""A state up to this size is named in milliseconds."""
+"""Computing the state id of a state up to this size takes milliseconds."""
 
 
 def decision_name(incarnation: str, seq: int) -> str:
-    """A decision's number, and a few letters that only this life of this folder would put behind it: a wrong id finds nothing.
+    """A decision's number, and a few letters that depend on this incarnation of the engine, so that a wrong id finds nothing.
 
-    Of several shards, the last number is that of the shard: it stands in the name of the shard's life, behind a dot.
+    With several shards, the last number is that of the shard, which is part of the incarnation, after a dot.
     """
     life, shard = _life_and_shard(incarnation)
     return f"{seq}-{hashlib.blake2b(b'%b %d' % (life, seq), digest_size=4).hexdigest()}{shard}"
@@ -42,7 +42,7 @@ def decision_of(genesis: Genesis, seq: int, event: Decided, explanation: Explana
 
 
 def version_of(model: Model, head: Head, durability: str, state: str, known: tuple[int, str] | None) -> Version:
-    """What is served. `known` is the last state id that somebody computed, and its event."""
+    """What is served. `known` is the last computed state id, with its event."""
     if state == "none":
         known = None
     elif state == "now" or _is_cheap(model):
@@ -71,7 +71,7 @@ def version_of(model: Model, head: Head, durability: str, state: str, known: tup
 
 
 def disk_of(folder: Path, store: Store, known: tuple[int, str] | None) -> Disk:
-    """What a service takes. `known` is the newest snapshot: its event and its state id."""
+    """Disk usage of a service. `known` is the newest snapshot: its event and its state id."""
     seq, state_id = (0, None) if known is None else known
     return Disk(store.size(), _free_bytes(folder), seq, state_id, store.head.seq)
 

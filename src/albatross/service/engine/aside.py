@@ -1,4 +1,4 @@
-"""What an engine does beside serving, each in a thread of its own: writing snapshots, taking backups, compiling ahead."""
+"""Work beside serving, each in its own thread: writing snapshots, making backups, replaying, compiling ahead."""
 
 import threading
 from collections.abc import Callable
@@ -19,12 +19,12 @@ from albatross.service.storage.snapshots import Manifest
 
 
 class Aside:
-    """The owner thread of the engine begins things here; whoever waits for one of them is told when it is done."""
+    """The engine's owner thread starts work here; a waiting ticket is answered when it is done."""
 
     def __init__(self, home: Home, genesis: Genesis, complain: Callable[[str], None]) -> None:
         self.home, self.genesis, self._complain = home, genesis, complain
         self.snapshot_seq = 0
-        """The event of the newest snapshot that is on disk."""
+        """The event of the newest snapshot on disk."""
         self.known_state: tuple[int, str] | None = None
         """Event and state id of that snapshot."""
         self._writer: threading.Thread | None = None
@@ -32,10 +32,10 @@ class Aside:
         self._warmer: threading.Thread | None = None
         self._looker: threading.Thread | None = None
         self._past: Model | None = None
-        """The model as somebody looked back at it last: going on from there costs only what lies between."""
+        """The model of the last look back. Going on from there replays only the events in between."""
 
     def begin_from(self, manifest: Manifest | None) -> None:
-        """The newest snapshot is this one."""
+        """Set the newest snapshot."""
         self.snapshot_seq = 0 if manifest is None else manifest.seq
         self.known_state = None if manifest is None else (manifest.seq, manifest.state_id)
 
@@ -54,7 +54,7 @@ class Aside:
         try:
             path, manifest = snapshots.write(self.home.folder, taken)
             self.home.keep_snapshot(path)
-        except Exception as error:  # the log has it all: a snapshot saves time, no more
+        except Exception as error:  # the log has everything; a snapshot only saves time
             self._complain(f"no snapshot could be written at event {taken.head.seq}: {error}")
             if ticket is not None:
                 ticket.error = NotWritten(f"the snapshot could not be written: {error}")
@@ -66,7 +66,7 @@ class Aside:
             tell_all([ticket])
 
     def back_up(self, ticket: Ticket) -> None:
-        """Copy the folder, while it serves."""
+        """Copy the folder while it is served."""
         if self._copier is not None and self._copier.is_alive():
             raise EventInFlight("a backup is being taken; accepted: one at a time")
         self._copier = threading.Thread(target=self._copy, args=(ticket,), name="albatross-backup")
@@ -83,9 +83,9 @@ class Aside:
         tell_all([ticket])
 
     def look(self, ticket: Ticket) -> None:
-        """Rebuild the model from the log, beside the one that serves."""
+        """Rebuild the model from the log, beside the serving model."""
         if self._looker is not None and self._looker.is_alive():
-            raise EventInFlight("the log is being replayed for somebody else; accepted: one at a time")
+            raise EventInFlight("the log is being replayed for another request; accepted: one at a time")
         self._looker = threading.Thread(target=self._replay, args=(ticket,), name="albatross-looking", daemon=True)
         self._looker.start()
 
@@ -103,13 +103,13 @@ class Aside:
         tell_all([ticket])
 
     def forget_past(self) -> None:
-        """What was rebuilt may know somebody who is to be forgotten."""
+        """Drop the rebuilt model, which may know a user who is to be forgotten."""
         if self._looker is not None:
             self._looker.join()
         self._past = None
 
     def warm_ahead(self, n_items: int) -> None:
-        """Before a catalogue is so large that it is searched by other code, compile that."""
+        """Compile the search for large catalogues before it is needed."""
         if self._warmer is None and SEARCHED_FROM > n_items >= SEARCHED_FROM // 2:
             self._warmer = threading.Thread(target=warm, args=(self.genesis, 2 * SEARCHED_FROM), name="albatross-warming", daemon=True)
             self._warmer.start()
@@ -119,7 +119,7 @@ class Aside:
             self._writer.join()
 
     def join(self) -> None:
-        """Wait for what is being written."""
+        """Wait until everything is written."""
         self.join_writer()
         if self._copier is not None:
             self._copier.join()

@@ -1,4 +1,4 @@
-"""What can be told of a request without the model: whether it makes sense, and by which handles it may be known already."""
+"""Checks of a request that need no model: whether it is valid, and by which handles it may be known already."""
 
 from collections.abc import Sequence
 from typing import Any, get_args
@@ -15,7 +15,7 @@ RANKINGS = get_args(By)
 
 
 def check_recommend(request: Recommend, items: Vocabulary) -> None:
-    """Refuse what no model could answer. Names that are items have been looked at before."""
+    """Refuse a request that no model could answer. Names of known items need no check."""
     if request.user is not None:
         check_id("user", request.user)
     check_count("n", request.n, 1, MOST_SHOWN)
@@ -70,7 +70,7 @@ def handles_asked(request: Request[Any]) -> list[bytes]:
 
 
 def answer_asked(request: Feedback) -> bytes | None:
-    """The handle of the answer that a rating is, as far as the request alone tells it."""
+    """The handle of the answer that a rating gives, as far as the request alone shows it."""
     if request.decision_id is None or request.item is None:
         return None
     digits = str(request.decision_id).partition("-")[0]
@@ -80,7 +80,7 @@ def answer_asked(request: Feedback) -> bytes | None:
 
 
 def _is_text(name: str) -> bool:
-    """Whether UTF-8 can hold it; what is not is refused when its turn comes."""
+    """Whether it can be encoded in UTF-8; other names are refused later."""
     try:
         name.encode()
     except (AttributeError, UnicodeEncodeError):
@@ -89,7 +89,7 @@ def _is_text(name: str) -> bool:
 
 
 def check_feedback(request: Feedback) -> None:
-    """Refuse what no log could make right."""
+    """Refuse feedback that is invalid whatever the log contains."""
     check_id("event_id", request.event_id)
     if request.decision_id is None and (request.user is None or request.item is None):
         raise BadValue("a rating needs a decision_id, or a user and an item")

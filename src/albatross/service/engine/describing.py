@@ -1,4 +1,4 @@
-"""What a request says of an item, checked."""
+"""The description of an item in a request, checked."""
 
 import math
 from collections.abc import Collection
@@ -14,7 +14,7 @@ from albatross.service.storage.events import Attribute, Description
 
 
 def describes(request: Request[Any]) -> bool:
-    """Whether a request says more of items than that they exist."""
+    """Whether a request describes items, beyond naming them."""
     if isinstance(request, UpsertItem):
         said = (request.attributes, request.available_from, request.available_until, request.in_stock)
         return any(value is not UNSET for value in said)
@@ -22,7 +22,7 @@ def describes(request: Request[Any]) -> bool:
 
 
 def description_of(request: UpsertItem) -> Description:
-    """What is said, as it stands in the log. Refuses what cannot be."""
+    """The description as written in the log. Refuses invalid values."""
     attributes: dict[str, Attribute] | UnsetType = UNSET
     if request.attributes is not UNSET:
         check_count("the number of attributes", len(request.attributes), 0, MOST_ATTRIBUTES)
@@ -34,7 +34,7 @@ def description_of(request: UpsertItem) -> Description:
 
 
 def check_description(said: Description, names: Collection[str]) -> None:
-    """Refuse more names of attributes than a folder may have."""
+    """Refuse more attribute names than a folder may have."""
     more = len({*names, *(said.attributes or ())})
     if said.attributes and more > MOST_NAMES:
         raise BadValue(f"there would be {more} names of attributes; accepted: at most {MOST_NAMES} in a folder")

@@ -1,6 +1,6 @@
 """An agent in service: one thread owns the agent and the log, so there are no locks around either.
 
-It takes all requests that wait, decides, commits once, folds, and answers all (group commit).
+It takes all waiting requests, decides, commits once, updates the model, and answers all of them (group commit).
 """
 
 import os
@@ -43,7 +43,7 @@ from albatross.service.storage.reading import adoptions, less, read_events, read
 from albatross.service.storage.store import CatalogueMoved, Row, Store
 
 ADOPTED = b"adopted"
-"""Content of the handle of an accepted change of the policy: there is only one thing it can be."""
+"""Content of the handle of an accepted change of the policy: it has only one possible value."""
 
 A = TypeVar("A", bound=Answer)
 
@@ -51,7 +51,7 @@ A = TypeVar("A", bound=Answer)
 class Engine:
     """Serves one folder. `submit`, `ask` and `put` may be called from any thread.
 
-    Opening returns at once: the owner thread checks and replays the log, and `readiness` tells how far it is.
+    Opening returns at once: the owner thread checks and replays the log, and `readiness` reports its progress.
     """
 
     def __init__(
@@ -62,12 +62,12 @@ class Engine:
         on_complaint: Callable[[str], None] | None = None,
         open_store: Callable[[Home, bool], Store] | None = None,
     ) -> None:
-        """Begin to open a folder, or a database by its address; what is needed there is made if it does not exist.
+        """Begin to open a folder, or a database by its address. It is created if it does not exist.
 
         Refuses at once, with `InvalidInput`, a folder that another process serves and options that contradict it.
         `on_failure` is called from the owner thread, once, when the engine cannot go on (the log is damaged, the disk failed):
-        a server should then end with an exit code other than zero. Without it, the next request raises what happened.
-        `on_complaint` is told what went wrong and harms nobody, such as a snapshot that could not be used.
+        a server should then end with an exit code other than zero. Without it, the next request raises the error.
+        `on_complaint` is called with harmless problems, such as a snapshot that could not be used.
         """
         self.home = home_of(folder) if isinstance(folder, str | Path) else folder
         self.folder, self.options = self.home.folder, options or Options()
@@ -97,35 +97,35 @@ class Engine:
         self._snapshot_due = 0
         self._beat_due = 0.0
         self._behind = False
-        """Whether there may be more decisions whose time is over."""
+        """Whether more decisions may have reached their time limit."""
         self._aside = Aside(self.home, self.genesis, self._complain)
         self.complaints: list[str] = []
-        """What went wrong and harms nobody: why snapshots were skipped, or could not be written."""
+        """Harmless problems: why snapshots were skipped or could not be written."""
         self._owner = threading.Thread(target=self._own, name="albatross-engine", daemon=True)
         self._owner.start()
 
     def _read_genesis(self) -> Genesis:
-        """The first event, once changed sources of the policy are accepted, if they are."""
+        """The first event, after changed sources of the policy were accepted, if they are."""
         genesis = read_genesis(self._store, str(self.home))
         adopted = adoption(self.options, genesis, 1 + sum(1 for _ in adoptions(self._store)))
         if adopted is None:
             return genesis
         try_out(replace(genesis, outside=adopted.outside, parameters=adopted.parameters))
         self._store.append([Row(encode(adopted), [(handle, ADOPTED) for handle in handles_of(adopted)])])
-        self.home.remove_snapshots()  # they are of the old source
+        self.home.remove_snapshots()  # they belong to the old source
         return read_genesis(self._store, str(self.home))
 
     def _open(self, open_store: Callable[[Home, bool], Store] | None) -> Store:
         if not self.home.begun:
             genesis = new_genesis(self.options)
-            try_out(genesis)  # a policy that cannot be used is refused before anything is written
+            try_out(genesis)  # refuses an unusable policy before anything is written
             self.home.begin([Row(encode(genesis))])
         durable = self.options.durability == "commit"
         return self.home.open(durable) if open_store is None else open_store(self.home, durable)
 
     @property
     def readiness(self) -> Readiness:
-        """What the engine is doing; never waits."""
+        """The state of the engine; never waits."""
         detail = None if self._failure is None else str(self._failure)
         return Readiness(self._phase == "ready", self._phase, self._done, self._total, len(self._queue), detail)
 
@@ -146,19 +146,19 @@ class Engine:
 
     @property
     def lessons(self) -> tuple[int, int, int]:
-        """Changes when other shards should hear of something; and how many ratings and items there are. Never waits."""
+        """A value that changes when other shards should hear of something; and the numbers of ratings and items. Never waits."""
         model = self._model
         return id(model) ^ model.lessons, model.ratings, len(model.items)
 
     def wait_ready(self, timeout: float | None = None) -> None:
-        """Wait until the log has been replayed. Raises what went wrong, or `NotReady` when the time is over."""
+        """Wait until the log has been replayed. Raises the error, or `NotReady` after the timeout."""
         self._check_process()
         with self._changed:
             self._changed.wait_for(lambda: self._phase not in ("opening", "compiling", "replaying"), timeout)
         self._check_open()
 
     def put(self, tickets: Sequence[Ticket]) -> list[Ticket]:
-        """Queue tickets, all in one go. Returns those that are refused at once; the others are told later, from the owner thread.
+        """Queue tickets together. Returns those that are refused at once; the others are settled later, by the owner thread.
 
         Refused at once: `Overloaded` (the queue is full), `NotReady` (replaying, draining, closed), `EventInFlight`, `StorageFailed`.
         """
@@ -177,9 +177,9 @@ class Engine:
         return refused
 
     def submit(self, request: Request[A]) -> "Future[A]":
-        """Put a request in the queue. What is refused for its content or by the disk is the future's exception (a `Refused`).
+        """Put a request in the queue. A refusal for its content or by the disk is the future's exception (a `Refused`).
 
-        Raises at once, without a future, what `put` refuses at once.
+        What `put` refuses at once is raised at once.
         """
         future: Future[A] = Future()
         refused = self.put([Promise(request, future)])
@@ -188,13 +188,13 @@ class Engine:
         return future
 
     def ask(self, request: Request[A], timeout: float | None = None) -> A:
-        """Submit and wait for the answer, or raise why there is none."""
+        """Submit and wait for the answer. Raises the error if there is none."""
         return self.submit(request).result(timeout)
 
     def close(self) -> None:
-        """Drain: refuse new requests, answer those that wait, write a snapshot, close the log, give the folder free."""
+        """Drain: refuse new requests, answer waiting ones, write a snapshot, close the log, release the folder."""
         if os.getpid() != self._process:
-            return  # it is the parent's to close
+            return  # only the parent closes it
         with self._changed:
             if self._phase not in ("closed", "failed"):
                 self._phase = "draining"
@@ -242,7 +242,7 @@ class Engine:
             self._on_complaint(complaint)
 
     def _own(self) -> None:
-        """The life of the owner thread."""
+        """The main function of the owner thread."""
         try:
             self._enter("compiling")
             warm(self.genesis)
@@ -275,7 +275,7 @@ class Engine:
         self._snapshot_due = self._aside.snapshot_seq
 
     def _take(self) -> list[Ticket] | None:
-        """The next group, perhaps of nobody; none when the engine is closed and nothing waits."""
+        """The next group, which may be empty; None when the engine is closed and nothing waits."""
         with self._changed:
             unwatched = self.options.silence is None and self.options.retention is None
             pause = None if unwatched else 0.0 if self._behind else LOOK_SECONDS
@@ -307,13 +307,13 @@ class Engine:
         self._keep_up()
 
     def _run_group(self, tickets: Sequence[Ticket]) -> None:
-        """Decide, commit, fold and settle together."""
+        """Decide, commit, apply and settle together."""
         known = self._aside.known_state
         while True:
             group = Group(Engaged(self._model, self._store, self.folder, self.options.durability, self._incarnation, known, self._handles))
             try:
                 group.run(tickets, WRITING, READING)
-            except CatalogueMoved:  # nothing was kept, and nobody was told
+            except CatalogueMoved:  # nothing was written, and no ticket was answered
                 for ticket in tickets:
                     ticket.answer = ticket.error = None
                 self._handles = follow(self._model, self._store, self._handles)
@@ -322,7 +322,7 @@ class Engine:
             return
 
     def _serve_alone(self, ticket: Ticket) -> None:
-        """Settle a request that takes long; what only copies does so in a thread of its own."""
+        """Settle a long request. Snapshots, backups and replays run in their own threads."""
         request = ticket.request
         try:
             if isinstance(request, ForgetUser):
@@ -393,7 +393,7 @@ class Engine:
         self._aside.write(snapshots.capture(self._model, self._store.head, self._handles), ticket)
 
     def _keep_up(self) -> None:
-        """What is to be done from time to time: a snapshot, and what the store asks for."""
+        """Periodic work: snapshots, silence, retention, and what the store needs."""
         self._aside.warm_ahead(self._model.agent.n_items)
         self._behind = False
         if self.options.silence is not None:
@@ -408,7 +408,7 @@ class Engine:
             self._beat_due = time.monotonic() + self._store.beat
 
     def _give_up(self, silence: Silence) -> None:
-        """Let silence answer the decisions that have waited for so long, a few at a time."""
+        """Apply silence to decisions that have waited long enough, a few at a time."""
         before = self._model.given_up
         due = given_up(self._model, self._store, silence)
         if due is not None:
@@ -421,7 +421,7 @@ class Engine:
         self._behind |= self._model.given_up > before
 
     def _expire(self, seconds: float) -> None:
-        """Drop the decisions that nobody answered for so long, a few at a time."""
+        """Drop decisions without an answer after this time, a few at a time."""
         before = self._model.expired
         due = expired(self._model, self._store, seconds)
         if due is not None:
@@ -458,7 +458,7 @@ class Engine:
 
 
 def try_out(genesis: Genesis) -> None:
-    """Refuse a policy that cannot be used; of one from outside, also one that cannot be compiled."""
+    """Refuse an unusable policy; for one from outside, also one that cannot be compiled."""
     if genesis.outside is None:
         Model(genesis)
     else:

@@ -1,7 +1,7 @@
-"""One group of requests: decide, commit once, fold, answer all.
+"""One group of requests: decide, commit once, update the model, answer all.
 
-Order within a group: decisions and changes of the catalogue come first, each seeing those before it through an overlay; ratings come behind
-them. Nothing is folded before the commit has succeeded, so the model never knows more than the disk, and nothing has to be undone.
+Order within a group: decisions and catalogue changes come first, and each sees those before it through an overlay; ratings follow.
+Nothing is applied to the model before the commit has succeeded, so the model never knows more than the disk, and nothing is undone.
 """
 
 import time
@@ -44,12 +44,12 @@ from albatross.service.storage.reading import Sum, summed
 from albatross.service.storage.store import Found, Row, Store
 
 Finish = Callable[[], Answer]
-"""Gives the answer, once the group is on disk and folded."""
+"""Returns the answer, after the group is on disk and applied."""
 Handles = Sequence[tuple[bytes, bytes]]
 
 
 class Engaged(NamedTuple):
-    """What the groups of one engine have in common."""
+    """What all groups of one engine share."""
 
     model: Model
     store: Store
@@ -62,7 +62,7 @@ class Engaged(NamedTuple):
 
 
 class Group:
-    """Requests that are committed together. `run` settles all of them by the handlers it is given."""
+    """Requests that are committed together. `run` settles them with the given handlers."""
 
     def __init__(self, engaged: Engaged) -> None:
         self.engaged = engaged
@@ -74,24 +74,24 @@ class Group:
         """The sum of the handles in the log."""
         self.early: list[tuple[Event, Handles]] = []
         self.described: dict[str, Description] = {}
-        """Items that this group describes, and what is then known of them."""
+        """Items that this group describes, with their new descriptions."""
         self.names: set[str] = set()
-        """Names of attributes that it brings."""
+        """New attribute names."""
         self.rewards = self.model.rewards
-        """What events with names are worth, as this group sees it."""
+        """Rewards of named events, as this group sees them."""
         self.late: list[tuple[Rated | Reacted, Handles]] = []
         self.seqs: list[int] = []
-        """Of the ratings, once they are known."""
+        """Numbers of the ratings' events, once they are known."""
         self._asked: set[bytes] = set()
         self.kept: dict[bytes, Found] = {}
-        """What the log has of the handles that are asked for."""
+        """The requested handles that are in the log."""
         self.fresh: dict[bytes, tuple[int, bytes]] = {}
         """Handles of this group: the number of the early event, or the place of the rating, and the content."""
 
     def run(self, tickets: Sequence[Ticket], writing: "Handlers", reading: "Handlers") -> None:
-        """Settle all; what only reads goes on when there is no room on the disk.
+        """Settle all tickets; requests that only read still work when the disk is full.
 
-        Raises `StorageFailed` where the disk did not keep the commit, having told everybody.
+        Raises `StorageFailed` if the commit failed, after all tickets got this error.
         """
         self._asked = {handle for ticket in tickets for handle in handles_asked(ticket.request)}
         self.kept = self.store.find_all(list(self._asked))
@@ -110,7 +110,7 @@ class Group:
                 continue
             try:
                 finish = (writing.get(kind) or reading[kind])(self, ticket.request)
-            except Exception as refusal:  # a Refused, or a mistake of ours, which must not take the others with it
+            except Exception as refusal:  # a Refused, or a bug, which must not affect the others
                 ticket.error = refusal
                 continue
             (read if kind in reading else written).append((ticket, finish))
@@ -133,12 +133,12 @@ class Group:
                 ticket.error = refusal
 
     def _commit(self) -> None:
-        """Write everything, then fold it."""
+        """Write everything, then apply it to the model."""
         late: list[tuple[Event, Handles]] = []
         named: set[str] = set()
         for rated, handles in self.late:
             if type(rated) is Reacted and rated.replaces is not None and rated.replaces < 0:
-                rated = replace(rated, replaces=self.seqs[-1 - rated.replaces])  # of this group: now its number is known
+                rated = replace(rated, replaces=self.seqs[-1 - rated.replaces])  # in this group: its number is known only now
             if rated.item not in named and self.view.number_of(rated.item) is None:
                 late.append((Item(self.now, rated.item), ()))
             named.add(rated.item)
@@ -158,7 +158,7 @@ class Group:
         self.handles = summed(written, self.handles)
 
     def put_early(self, event: Event, handles: Handles = ()) -> int:
-        """Put an event in front of the ratings; returns its number."""
+        """Put an event before the ratings. Returns its number."""
         self.early.append((event, handles))
         return self.head + len(self.early)
 
@@ -173,7 +173,7 @@ class Group:
         return event
 
     def known(self, handle: bytes, content: bytes, what: str) -> int | None:
-        """The number kept for a handle, if it is known; refuses another content under the same handle."""
+        """The number stored for a handle, if it is known. Refuses another content under the same handle."""
         found = self.fresh.get(handle) or self.kept.get(handle)
         if found is None:
             return None

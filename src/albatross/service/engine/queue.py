@@ -1,4 +1,4 @@
-"""Requests that wait for the engine's owner thread: how many may, how many are taken together, and how long that will last."""
+"""Requests that wait for the engine's owner thread: their limit, their groups, and their expected time."""
 
 import threading
 import time
@@ -12,34 +12,34 @@ from albatross.service.engine.sharing import SHARING, TakeBase
 from albatross.service.engine.tickets import Ticket
 
 MOST_AT_ONCE = 256
-"""Requests committed together, at most: the first of them should not wait long for the last."""
+"""Limit of requests committed together: the first should not wait long for the last."""
 PATIENCE = 0.05
-"""Seconds the oldest request may have waited; where it has waited longer, new ones from the network are refused."""
+"""Seconds that the oldest request may wait; after that, new ones from the network are refused."""
 GATHER_SECONDS = 0.001
-"""How long those are waited for, at most, who are expected to ask again."""
+"""How long to wait, at most, for clients that are expected to ask again."""
 SLOWEST_PACE = 0.005
-"""Seconds a request is taken to last, at most: what happens once, such as compiling, says little of the next."""
+"""Limit of the estimated seconds per request: a single event such as compiling says little about the next."""
 PACE_SHARE = 0.1
-"""What the last group counts for in the time that a request is said to take."""
+"""Weight of the last group in the estimated time per request."""
 
 ALONE = (ForgetUser, JoinUsers, TakeSnapshot, TakeBackup, LookBack, Verify, TakeBase, *SHARING)
 """Requests that are not committed together with others."""
 
 
 class Queue:
-    """Changed only by who holds `changed`; its properties may be read at any time."""
+    """Changed only while `changed` is held; its properties may be read at any time."""
 
     def __init__(self, changed: threading.Condition, most: int) -> None:
         self._changed, self._most = changed, most
         self._tickets: deque[Ticket] = deque()
         self._flying: set[str] = set()
-        """Ids of events that wait or are being worked on."""
+        """Ids of events that wait or are being processed."""
         self._awaited = 1
-        """So many requests are worth waking the owner thread for."""
+        """Wake the owner thread when so many requests wait."""
         self._expected = 0
-        """Requests that will soon wait, if everybody who was answered asks again: a commit for all of them costs little more than one."""
+        """Expected number of waiting requests, if every answered client asks again: one commit for all costs little more than for one."""
         self._pace = 0.0
-        """Seconds a request has taken of late."""
+        """Recent seconds per request."""
 
     def __len__(self) -> int:
         return len(self._tickets)
@@ -58,23 +58,23 @@ class Queue:
         return self._most if self._pace * self._most <= PATIENCE else int(PATIENCE / self._pace)
 
     def add(self, ticket: Ticket, now: float) -> None:
-        """Refuses what finds no place, and an event that is being worked on."""
+        """Add a ticket. Refuses it if the queue is full, or if one of its events is being processed."""
         if len(self._tickets) >= self._most:
             raise Overloaded(f"{len(self._tickets)} requests wait already; try again in {Overloaded.retry_after} s")
         ids = ticket.event_ids
         if not self._flying.isdisjoint(ids):
-            raise EventInFlight("this event_id is being worked on; try again to learn what came of it")
+            raise EventInFlight("this event_id is still being processed; try again to get its answer")
         self._flying.update(ids)
         ticket.since = now
         self._tickets.append(ticket)
 
     def wake(self) -> None:
-        """Let the owner thread look, if it waits for no more than there is."""
+        """Wake the owner thread, if enough requests wait."""
         if len(self._tickets) >= self._awaited:
             self._changed.notify()
 
     def gather(self, ending: Callable[[], bool], seconds: float | None) -> None:
-        """Wait for requests, and a moment longer for those who are expected to ask again; or until the end, or for so many seconds."""
+        """Wait for requests, and a moment longer for expected ones; or until the end, or for so many seconds."""
         self._changed.wait_for(lambda: self._tickets or ending(), seconds)
         if len(self._tickets) < self._expected and not ending():
             self._awaited = self._expected
@@ -82,9 +82,9 @@ class Queue:
             self._awaited = 1
 
     def take(self) -> list[Ticket]:
-        """All that wait, up to a limit, or up to a request that must be alone.
+        """All waiting requests, up to a limit, or up to one that must be alone.
 
-        Behind what describes items, a recommendation waits for the next group: descriptions are known only when they are on disk.
+        A recommendation after a description of items waits for the next group: descriptions are visible only when they are on disk.
         """
         taken: list[Ticket] = []
         weight, describing, tickets = 0, False, self._tickets
@@ -105,12 +105,12 @@ class Queue:
         return tickets
 
     def release(self, tickets: Iterable[Ticket]) -> None:
-        """These have been worked on."""
+        """These tickets are processed."""
         for ticket in tickets:
             self._flying.difference_update(ticket.event_ids)
 
     def observe(self, answered: list[Ticket], seconds: float) -> None:
-        """A group has taken so long."""
+        """Record the duration of a group."""
         one = seconds / sum(ticket.weight for ticket in answered)
         self._pace += PACE_SHARE * (min(one, SLOWEST_PACE) - self._pace)
         self._expected = min(len(answered) + len(self._tickets), MOST_AT_ONCE)

@@ -1,6 +1,6 @@
-"""What an engine that is one shard of several does for the others: it says what its users have added, and takes in what all have.
+"""Requests of the exchange to an engine that is one shard of several: what its users have added, and what all shards have added.
 
-These are asked by the process of the shard itself, never by a client.
+They come from the process of the shard itself, never from a client.
 """
 
 import time
@@ -21,11 +21,11 @@ class Added(Answer, frozen=True):
     """What the users of a shard have added."""
 
     version: int
-    """The last version that was folded."""
+    """The last version that was applied."""
     told: int
-    """The last version that has a payload of this shard: the content is what was added since."""
+    """The last version with a payload of this shard: the content is what was added since."""
     catalogue: int
-    """The content speaks of items up to this number of the catalogue."""
+    """The content covers items up to this number of the catalogue."""
     ratings: int
     moved: bool
     """Whether sums of items have changed."""
@@ -33,22 +33,22 @@ class Added(Answer, frozen=True):
 
 
 class Known(Answer, frozen=True):
-    """How far a shard has come."""
+    """The progress of a shard."""
 
     version: int
     catalogue: int
 
 
 class TakeAdded(Request[Added], frozen=True):
-    """What own users have added since the shard was last heard of."""
+    """What own users have added since the shard last sent."""
 
 
 class FoldVersion(Request[Known], frozen=True):
-    """Take in what all shards have added."""
+    """Apply what all shards have added."""
 
     version: int
     catalogue: int
-    """The payloads speak of items up to this number of the catalogue."""
+    """The payloads cover items up to this number of the catalogue."""
     contents: list[bytes | None]
 
 
@@ -63,7 +63,7 @@ class TakeBase(Request[Known], frozen=True):
 
 
 class Sums(Answer, frozen=True):
-    """How it went, as it is kept: sums over groups of ratings."""
+    """Statistics as stored: sums over groups of ratings."""
 
     width: int
     count: int
@@ -71,7 +71,7 @@ class Sums(Answer, frozen=True):
 
 
 class AskSums(Request[Sums], frozen=True):
-    """How it went so far on this shard, for whoever puts the shards together."""
+    """Statistics of this shard, for merging the shards."""
 
 
 SHARING = (TakeAdded, FoldVersion, FollowCatalogue)
@@ -99,7 +99,7 @@ def known(model: Model, store: Store) -> Known:
 
 
 def follow(model: Model, store: Store, handles: Sum) -> Sum:
-    """Copy the catalogue as far as it goes, and fold it. Returns the sum of the handles in the log."""
+    """Copy all new events of the catalogue, and apply them. Returns the sum of the handles in the log."""
     following = cast(FollowingStore, store)
     while rows := following.follow():
         seqs = range(store.head.seq - len(rows) + 1, store.head.seq + 1)

@@ -1,4 +1,4 @@
-"""A request on its way through the engine, and what came of it."""
+"""A request on its way through the engine, with its result."""
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
@@ -21,20 +21,20 @@ from albatross.service.api.requests import (
 
 
 class Ticket:
-    """A request that waits. Once it is settled, either `answer` or `error` is there, and `tell` is called."""
+    """A waiting request. Once it is settled, it has an `answer` or an `error`, and `tell` is called."""
 
     __slots__ = ("answer", "error", "request", "since", "tell", "weight")
 
     def __init__(self, request: Request[Any], tell: "Tell") -> None:
         self.request = request
         self.tell = tell
-        """Called from the engine's thread, once for all tickets of a group that have the same."""
+        """Called from the engine's thread, once for all tickets of a group that share it."""
         self.answer: Answer | None = None
         self.error: BaseException | None = None
         self.since = 0.0
         """When it was queued."""
         self.weight = _weight_of(request)
-        """How many simple requests it is like."""
+        """Its cost in simple requests."""
 
     @property
     def event_ids(self) -> Iterable[str]:
@@ -64,7 +64,7 @@ Tell = Callable[[Sequence[Ticket]], None]
 
 
 def tell_all(tickets: Iterable[Ticket]) -> None:
-    """Tell everybody whose ticket is settled, each teller once."""
+    """Report all settled tickets; each `tell` is called once."""
     tellers: dict[Tell, list[Ticket]] = {}
     for ticket in tickets:
         tellers.setdefault(ticket.tell, []).append(ticket)
@@ -73,7 +73,7 @@ def tell_all(tickets: Iterable[Ticket]) -> None:
 
 
 class Promise(Ticket):
-    """A ticket whose answer somebody waits for with a future, and may no longer want."""
+    """A ticket with a future, which may be cancelled."""
 
     __slots__ = ("future",)
 
@@ -82,7 +82,7 @@ class Promise(Ticket):
         self.future = future
 
     def begin(self) -> bool:
-        """Whether the answer is still wanted; from now on it is."""
+        """Whether the answer is still wanted; from now on it cannot be cancelled."""
         return self.future.set_running_or_notify_cancel()
 
 

@@ -1,4 +1,4 @@
-"""For those who look: lists of users, items and events, one decision, and what would be. Nothing here changes or writes anything."""
+"""Read-only views: lists of users, items and events, one decision, and its reasons. Nothing here changes or writes anything."""
 
 import time
 from collections.abc import Sequence
@@ -57,15 +57,15 @@ from albatross.service.storage.numbering import answering_handle, answers_before
 from albatross.service.storage.store import ReadableLog
 
 MOST_EXPLAINED = 10
-"""Items of a decision whose mean is taken apart, at most."""
+"""Limit of items of a decision whose mean is decomposed."""
 MOST_REASONS = 12
-"""Ratings that are told of each, at most."""
+"""Limit of ratings given for each."""
 MOST_READ = 200
-"""Ratings of a user that are read for that, at most: the latest."""
+"""Limit of ratings of a user that are read for that: the latest."""
 
 
 def find_decision(log: ReadableLog, genesis: Genesis, decision_id: str) -> tuple[int, Decided]:
-    """The decision that was given this id, and its event."""
+    """The decision with this id, and its event."""
     digits = decision_id.partition("-")[0]
     if digits.isascii() and digits.isdigit() and len(digits) < 19 and int(digits) <= log.head.seq:
         seq = int(digits)
@@ -73,7 +73,7 @@ def find_decision(log: ReadableLog, genesis: Genesis, decision_id: str) -> tuple
         event = None if body is None else decode(body)
         if isinstance(event, Decided) and decision_name(event.incarnation or genesis.folder, seq) == decision_id:
             return seq, event
-    raise UnknownDecision("decision_id is one that nobody was given here, or its user was forgotten; accepted: that of an answer")
+    raise UnknownDecision("decision_id is unknown, or its user was forgotten; accepted: the decision_id of an answer")
 
 
 def list_users(model: Model, log: ReadableLog, request: ListUsers) -> UserList:
@@ -119,7 +119,7 @@ def list_items(model: Model, log: ReadableLog, request: ListItems) -> ItemList:
 
 
 def _described(model: Model, number: int) -> dict[str, Any]:
-    """What was said of an item."""
+    """The description of an item."""
     known = model.described.known.get(number)
     if known is None:
         return {}
@@ -143,7 +143,7 @@ def leading_axes(vectors: object, n_items: int) -> Places | None:
     centred = known - known.mean(axis=0)
     eigenvalues, axes = np.linalg.eigh(centred.T @ centred)
     leading = axes[:, ::-1][:, :2]
-    leading = leading * np.where(leading[np.abs(leading).argmax(axis=0), [0, 1]] < 0, -1.0, 1.0)  # an axis has no sign: give it one
+    leading = leading * np.where(leading[np.abs(leading).argmax(axis=0), [0, 1]] < 0, -1.0, 1.0)  # fix the arbitrary sign of an axis
     total = float(eigenvalues.sum())
     shares = [float(value / total) if total > 0 else 0.0 for value in eigenvalues[::-1][:2]]
     return Places(centred @ leading, [round(max(share, 0.0), 12) for share in shares])
@@ -282,7 +282,7 @@ def _decided(
 
 
 def because(model: Model, given: dict[str, list[float]], user: str, item: str) -> Because | None:
-    """What the user's own ratings add to the mean of an item, by the present model."""
+    """The contributions of the user's own ratings to the mean of an item, by the current model."""
     row, number = model.users.numbers.get(user), model.items.numbers[item]
     found = None if row is None else parts_of_mean(model.agent, row, number)
     if row is None or found is None or not found.items.size:
@@ -308,7 +308,7 @@ def _ratings_by_item(model: Model, log: ReadableLog, user: str) -> dict[str, lis
 
 
 def _close_now(model: Model, event: Decided, n: int) -> list[ShownItem]:
-    """What the present model would put next, had the decision to be made now."""
+    """The next best items if the decision were made now by the current model."""
     shown = [placed.item for placed in event.items]
     asked = replace(request_of(event), n=1, exclude=[*event.exclude, *shown], exclude_seen="none")
     view = Overlay(model)

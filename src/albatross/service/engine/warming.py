@@ -1,4 +1,4 @@
-"""Before the first request: compiled code is loaded, or compiled, so that nobody waits for it."""
+"""Loads or compiles the machine code before the first request."""
 
 from contextlib import suppress
 from typing import cast
@@ -20,17 +20,17 @@ from albatross.service.storage.events import Genesis, Item, Joined, Rated
 
 
 def warm(genesis: Genesis, n_items: int = 0) -> None:
-    """Live a short life with the same policy, on a model that is thrown away, with room for at least so many items."""
+    """Run a few events with the same policy on a temporary model, with room for at least so many items."""
     items = genesis.items or ["first"]
     model = Model(replace(genesis, users=[]))
     if n_items > model.agent.n_items:
         try:
             model.agent.grow(model.agent.n_users, n_items)
-        except InvalidInput:  # the policy cannot have so many
+        except InvalidInput:  # the policy cannot hold so many
             return
         model.ledger = grown(model.ledger, model.agent.n_users, n_items)
     model.fold_all([2], [Item(0.0, items[0])])
-    for seq, seen in ((3, "none"), (4, "pending")):  # the second time, the first waits for its rating
+    for seq, seen in ((3, "none"), (4, "pending")):  # the second time, the first is pending
         request = Recommend("somebody", candidates=[items[0]], exclude_seen="none", explain=seq == 4)
         model.fold_all([seq], [decide(Overlay(model), request, seq, seq - 1, 0.0).event])
         with suppress(NoEligibleCandidate):
@@ -40,7 +40,7 @@ def warm(genesis: Genesis, n_items: int = 0) -> None:
     decide_together(Overlay(model), [Recommend("somebody")], 5, 0.0, "")
     if genesis.events:
         model.agent.replace(0, 0, genesis.scale[0], genesis.scale[1])
-        if offers(model.agent.state, join):  # a shop has visitors, who become users
+        if offers(model.agent.state, join):  # a shop has visitors, who are joined with users
             model.fold_all([6], [Rated(0.0, "another", "visitor", items[0], genesis.scale[0], None, None, None)])
             model.fold_all([7], [Joined(0.0, "visitor", "somebody")])
     if model.shared is not None:

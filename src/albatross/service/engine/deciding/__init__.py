@@ -1,1 +1,1 @@
-"""How an item is chosen for a user, and why."""
+"""Choosing items for a user, and explaining the choice."""

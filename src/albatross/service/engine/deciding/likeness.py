@@ -1,4 +1,4 @@
-"""Which items are like another, by their vectors."""
+"""Similar items, by their vectors."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from albatross.service.storage.store import ReadableLog
 
 
 def similar_items(model: Model, log: ReadableLog, request: SimilarItems) -> SimilarList:
-    """By the angle between the vectors; only items that may be shown, and have one."""
+    """Ordered by the angle between the vectors. Only items that may be shown and have a vector."""
     check_id("item", request.item)
     check_count("n", request.n, 1, MOST_LISTED)
     item = model.items.numbers.get(request.item)

@@ -1,7 +1,7 @@
-"""A share of a slate's places for new items: a quota of the slate, with true propensities.
+"""A share of a slate's places for new items: a quota of the slate, with valid propensities.
 
-Of n places, n · share go to new items at least; where that is no whole number, one more by chance, so that the share is kept on average.
-Each place gets one of those that are still owed with equal probability, which depends on the items before it alone.
+Of n places, at least n · share go to new items. If that is not a whole number, one more is added at random, so that the share is right
+on average. The owed places are drawn uniformly among the remaining ones, so the probability depends only on the items before.
 """
 
 import math
@@ -10,11 +10,11 @@ from albatross.service.api.rules import Fresh
 
 
 class FreshByPlace(Fresh, frozen=True):
-    """What logs of before mean: each place goes to a new item with this probability, whatever the others show."""
+    """The meaning in older logs: each place goes to a new item with this probability, whatever the others show."""
 
 
 class Newcomers:
-    """How many places are still owed to new items, and with which probability the next one is."""
+    """How many places are still owed to new items, and the probability that the next one is such a place."""
 
     def __init__(self, fresh: Fresh, n: int) -> None:
         wanted = round(n * fresh.share, 9)
@@ -25,18 +25,18 @@ class Newcomers:
         self._left = n
 
     def share(self) -> float:
-        """The probability that the next place goes to a new item for their sake."""
+        """The probability that the next place is reserved for a new item."""
         if isinstance(self.fresh, FreshByPlace):
             return self.fresh.share
         fewer, more = self._shares()
         return (1.0 - self._one_more) * fewer + self._one_more * more
 
     def _shares(self) -> tuple[float, float]:
-        """That probability, if one more is not owed, and if it is."""
+        """That probability, without and with one more owed place."""
         return max(self._owed, 0) / self._left, min(max(self._owed + 1, 0) / self._left, 1.0)
 
     def show(self, chance: float, usual: float) -> None:
-        """An item takes the next place. `chance`: its probability if the place goes to a new item, 0 for one that is not; `usual`: else."""
+        """An item takes the next place. `chance`: its probability if the place is for a new item (0 if it is not new); `usual`: else."""
         fewer, more = (share * chance + (1.0 - share) * usual for share in self._shares())
         total = (1.0 - self._one_more) * fewer + self._one_more * more
         if total > 0.0 and not math.isnan(total):

@@ -1,4 +1,4 @@
-"""The model as one group of requests sees it: the model itself, and what the group adds, which is not folded before it is on disk."""
+"""The model as one group of requests sees it: the model, and the group's additions, which are not applied before they are on disk."""
 
 import copy
 from collections.abc import Iterator, Sequence
@@ -13,21 +13,21 @@ from albatross.service.storage.events import Placed
 
 
 class Overlay:
-    """Reads through to the model. Nothing here changes the model: if the group is not kept, the overlay is simply dropped."""
+    """Reads through to the model and never changes it. If the group is not committed, the overlay is dropped."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
         self.agent: Agent = model.agent
-        """The model's, or one with the same beliefs and more room."""
+        """The model's agent, or a larger copy of it."""
         self.added = Vocabulary()
-        """Items that there are from now on, numbered behind those of the model."""
+        """New items of this group, numbered after those of the model."""
         self.late_items: set[str] = set()
         self.late_users: set[str] = set()
-        """What the ratings of this group bring, which come behind everything else."""
+        """New items and users of this group's ratings, which come after everything else."""
         self.late_ratings = 0
         self._retired: set[int] | None = None
         self._showing: dict[str, list[tuple[Sequence[Placed], int]]] = {}
-        """What this group shows to whom, and by which event."""
+        """What this group shows to each user, and by which event."""
         self._shown: Items | None = None
         self._average: float | None = None
 
@@ -71,7 +71,7 @@ class Overlay:
         return [self.name_of(number) for number in numbers] if self.added.names else [names[number] for number in numbers]
 
     def offer(self, item: str) -> None:
-        """There is such an item, and it may be shown."""
+        """The item exists and may be shown."""
         number = self.number_of(item)
         if number is None:
             self.added.add(item)
@@ -80,7 +80,7 @@ class Overlay:
         self._shown = None
 
     def with_items(self, items: Sequence[str]) -> "Overlay":
-        """The same with further items; this one stays as it is."""
+        """The same with further items; this overlay is not changed."""
         other = copy.copy(self)
         other.added, other._shown = Vocabulary([*self.added.names, *items]), None
         return other
@@ -90,17 +90,17 @@ class Overlay:
         self._shown = None
 
     def show(self, user: str, placed: Sequence[Placed], seq: int) -> None:
-        """These items wait for the user's rating."""
+        """These items are now pending for the user."""
         self._showing.setdefault(user, []).append((placed, seq))
 
     def showing(self) -> Iterator[int]:
-        """The items that this group shows, each as often as it does."""
+        """The items that this group shows, as often as it shows them."""
         for decisions in self._showing.values():
             for placed, _ in decisions:
                 yield from (number for one in placed if (number := self.number_of(one.item)) is not None)
 
     def waiting_for(self, user: str, seq: int) -> Items:
-        """The items whose rating by this user is waited for when event `seq` is decided, the latest first."""
+        """The pending items of this user when event `seq` is decided, latest first."""
         waiting = self.waiting_numbers(user, seq)
         return np.array(waiting, np.int32) if waiting else NONE
 
@@ -112,12 +112,12 @@ class Overlay:
         return waiting_at(pending, seq)
 
     def check_room(self, n_items: int = 0) -> None:
-        """Refuse so many more items, and what the ratings bring, where the policy or the machine cannot hold them."""
+        """Refuse so many more items, and the new rows of ratings, if the policy or the machine cannot hold them."""
         users = len(self.model.users) + len(self.late_users) + 1
         self.model.check_room(users, self.n_items + len(self.late_items) + n_items, self.late_ratings)
 
     def agent_for(self, user: int) -> Agent:
-        """An agent that has rows for this user and all items there are now."""
+        """An agent with rows for this user and all current items."""
         n_items = self.n_items
         if user >= self.agent.n_users or n_items > self.agent.n_items:
             self.agent = copy.copy(self.model.agent)

@@ -18,11 +18,11 @@ LARGEST = sys.float_info.max
 MOST_NAMED = 2
 """Of the ratings that are told, so many are named in a sentence."""
 WORTH_NAMING = 0.1
-"""A rating is named where its part is at least this share of all parts."""
+"""A rating is named if its contribution is at least this share of all contributions."""
 FEW = 3
 """An item with fewer ratings is called new."""
 ABOVE = 0.1
-"""An item is called popular if its mean rating is above that of all by this share of the scale."""
+"""An item is called popular if its mean rating exceeds that of all ratings by this share of the scale."""
 CLOSE = 5
 """How many of the items that were not shown are told."""
 
@@ -52,7 +52,7 @@ def _close(view: Overlay, shown: list[int], best: list[list[float]]) -> list[Sho
 
 
 def _why(view: Overlay, account: Account, place: int, row: int, known: bool, number: int, shown: Placed) -> ItemExplanation:
-    """Take the mean of an item apart, and say it."""
+    """Decompose the mean of an item, and put it into words."""
     model = view.model
     width, after = account.widths[place].tolist()
     _, rated, told = account.sizes.tolist()
@@ -92,7 +92,7 @@ def _why(view: Overlay, account: Account, place: int, row: int, known: bool, num
 
 
 def _sentences(view: Overlay, item: int, ratings: int, parts: list[Contribution], explored: bool) -> list[str]:
-    if ratings < FEW:  # then the user's ratings say that they like what they see, not that they would like this
+    if ratings < FEW:  # then the user's ratings show that they rate high, not that they would like this item
         return ["new, so we try it"]
     low, high = view.model.genesis.scale
     said = _own(view, parts)
@@ -104,7 +104,7 @@ def _sentences(view: Overlay, item: int, ratings: int, parts: list[Contribution]
 
 
 def _own(view: Overlay, parts: list[Contribution]) -> list[str]:
-    """Which ratings of their own speak most for it."""
+    """The user's own ratings with the largest contributions."""
     least = WORTH_NAMING * sum(abs(part.part) for part in parts)
     telling = [part for part in parts if part.part >= least and part.part > 0.0 and part.rating is not None]
     average = view.average

@@ -1,4 +1,4 @@
-"""What a user would be shown after one more rating: as the policy supposes it, or as a copy learns it that is thrown away."""
+"""What a user would be shown after one more rating: by the policy's own `suppose`, or by a temporary copy that learns it."""
 
 import numpy as np
 
@@ -21,11 +21,11 @@ from albatross.service.storage.events import Placed
 from albatross.service.storage.store import ReadableLog
 
 MOST_COPIED = 1 << 25
-"""Bytes of a model that is copied in passing, at most: so many take some hundredths of a second."""
+"""Limit in bytes of a model that is copied for this: it takes some hundredths of a second."""
 
 
 def suppose(model: Model, log: ReadableLog, request: Suppose) -> WhatIf:
-    """The best items before and after. The log and the model stay as they are."""
+    """The best items before and after. The log and the model are not changed."""
     check_id("user", request.user)
     check_id("item", request.item)
     check_rating(request.rating, model.genesis.scale)
@@ -43,7 +43,7 @@ def suppose(model: Model, log: ReadableLog, request: Suppose) -> WhatIf:
     after = _supposed(view, agent, row, item, rating, request.n)
     if after is None:
         if size > MOST_COPIED:
-            raise BadValue(f"the model has {size:,} bytes; accepted, for a policy that cannot suppose a rating: up to {MOST_COPIED:,}")
+            raise BadValue(f"the model has {size:,} bytes; accepted for a policy without the operation `suppose`: up to {MOST_COPIED:,}")
         agent = agent.apart()
         agent.update(row, item, rating)
         after = choose_best(agent, view, row, model.shown, request.n, _viewing(model))
@@ -52,7 +52,7 @@ def suppose(model: Model, log: ReadableLog, request: Suppose) -> WhatIf:
 
 
 def _supposed(view: Overlay, agent: Agent, row: int, item: int, rating: float, n: int) -> list[Placed] | None:
-    """The n best items as if the rating had come; none, where the policy cannot say."""
+    """The n best items as if the rating had been given; None if the policy cannot tell."""
     if not offers(agent.state, supposing):
         return None
     items, rewards, candidates = np.array([item], np.int32), np.array([rating]), view.model.shown

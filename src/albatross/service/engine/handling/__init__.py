@@ -1,1 +1,1 @@
-"""What the engine does with each type of request: checks it against the group, puts events into it, and says how it will answer."""
+"""One handler per type of request: it checks the request against the group, adds events to it, and returns how it will be answered."""

@@ -1,4 +1,4 @@
-"""One request of many in one body: whatever is wrong with it, the others have nothing to do with it."""
+"""One request of many in one body: an error in it does not affect the others."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -13,11 +13,11 @@ A = TypeVar("A", bound=Answer)
 
 
 def attempt(group: Group, handle: Callable[[Group, R], Callable[[], A]], request: R) -> Callable[[], A | Refusal]:
-    """What becomes of one of many."""
+    """Handle one of many requests: its answer, or its refusal."""
     try:
         return handle(group, request)
     except Refused as refusal:
         told = Refusal(refusal.status, refusal.code, str(refusal))
-    except Exception as error:  # a mistake of ours, which must not take the others with it
+    except Exception as error:  # a bug, which must not affect the others
         told = Refusal(500, "failed", f"the service failed to look at this one ({type(error).__name__})")
     return lambda: told

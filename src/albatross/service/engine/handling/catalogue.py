@@ -1,4 +1,4 @@
-"""What there is to show: items that come, are described, go and come back."""
+"""The catalogue: items are added, described, retired and restored."""
 
 from collections.abc import Callable
 

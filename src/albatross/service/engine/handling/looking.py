@@ -1,4 +1,4 @@
-"""Requests that write nothing, answered once the group is folded."""
+"""Requests that only read, answered after the group is applied."""
 
 from collections.abc import Callable
 from typing import Any
@@ -46,7 +46,7 @@ def sums(group: Group, request: AskSums) -> Callable[[], Sums]:
 
 
 def at_the_end(read: Callable[[Model, Store, Any], Answer]) -> Handler:
-    """A handler that only looks, once the group is folded."""
+    """A handler that only reads, after the group is applied."""
 
     def look(group: Group, request: Any) -> Finish:
         return lambda: read(group.model, group.store, request)
@@ -67,4 +67,4 @@ READING: Handlers = {
     Suppose: at_the_end(suppose),
     SimilarItems: at_the_end(similar_items),
 }
-"""Requests that go on when there is no room on the disk."""
+"""Requests that still work when the disk is full."""

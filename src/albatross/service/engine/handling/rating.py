@@ -1,4 +1,4 @@
-"""Ratings and events: each counts once, and a later answer to the same item of a decision takes the place of the earlier."""
+"""Ratings and named events: each counts once, and a later answer to the same item of a decision replaces the earlier one."""
 
 from collections.abc import Callable
 
@@ -51,7 +51,7 @@ def feedback_batch(group: Group, request: FeedbackBatch) -> Finish:
 
 
 def give_up(group: Group, request: GiveUp) -> Finish:
-    """Let silence answer what nobody has answered."""
+    """Apply silence to items without an answer."""
     before = len(group.late)
     for seq in request.decisions:
         decided = group.decided(seq)
@@ -84,14 +84,14 @@ def set_rewards(group: Group, request: SetRewards) -> Finish:
 
 
 def _worth(group: Group, request: Feedback, handle: bytes) -> float:
-    """The rating, or what the event is worth now. One that was delivered before is recognised by its name, whatever that is worth."""
+    """The rating, or the current reward of the event. A repeated event is recognised by its name, whatever its reward is now."""
     if request.event is not None and request.rating is None and (handle in group.fresh or handle in group.kept):
         return group.rewards.get(request.event, 0.0)
     return reward_of(request, group.model.genesis.scale, group.rewards)
 
 
 def _answer(group: Group, rated: Rated, event: str | None) -> Rated | Reacted:
-    """A rating as it is, or, where there was an answer before, in the place of that. Refuses a second rating."""
+    """A rating as it is, or, if there was an answer before, as its replacement. Refuses a second rating."""
     if event is None:
         if rated.decision is None or not group.is_taken(answering_handle(rated.decision, rated.item, 0)):
             return rated
@@ -102,7 +102,7 @@ def _answer(group: Group, rated: Rated, event: str | None) -> Rated | Reacted:
 
 
 def _earlier(group: Group, handle: bytes) -> Earlier:
-    """The answer with this handle, which there is."""
+    """The answer with this handle, which must exist."""
     if handle in group.fresh:
         place = group.fresh[handle][0]
         waiting = group.late[place][0]
@@ -111,7 +111,7 @@ def _earlier(group: Group, handle: bytes) -> Earlier:
     body = None if found is None else group.store.body(found.seq)
     event = None if body is None else decode(body)
     assert found is not None  # as `answers_before` saw
-    assert isinstance(event, Rated | Reacted)  # or its decision would be erased, too
+    assert isinstance(event, Rated | Reacted)  # otherwise its decision would be erased too
     return Earlier(found.seq, event.rating, not event.event_id)
 
 
@@ -134,7 +134,7 @@ def _rated(group: Group, request: Feedback, rating: float) -> Rated:
 
 
 def _check_rated(group: Group, rated: Rated | Reacted) -> None:
-    """Whoever rates, and what is rated, must exist, or be allowed to come into being."""
+    """The user and the item of a rating must exist, or it must be possible to add them."""
     view, known = group.view, group.view.number_of(rated.item) is not None or rated.item in group.view.late_items
     if not known and group.model.genesis.closed:
         raise UnknownItem(f"item is {rated.item!r}; accepted, as the catalogue is closed: an item that was upserted")

@@ -1,4 +1,4 @@
-"""A recommendation: known by its request id, or decided."""
+"""A recommendation: a known one by its request id, or a new decision."""
 
 from msgspec.structs import replace
 
@@ -41,11 +41,11 @@ def recommend(group: Group, request: Recommend) -> Finish:
         request = replace(request, user=visitor_name(group.engaged.incarnation, seq))
     elif request.user in group.model.visitors.users:
         request = replace(request, user=group.model.visitors.users[request.user])
-    if fresh and set(fresh) <= set(request.exclude):  # then they may leave nothing to show, and a refusal brings nothing into being
+    if fresh and set(fresh) <= set(request.exclude):  # they may leave nothing to show; a refused request must add no items
         candidates_for(group.view, request, group.view.waiting_for(request.whom, group.head + len(group.early) + 1), group.now)
     view = group.view.with_items(fresh) if fresh else group.view
     event, explanation = decide(view, request, seq, group.head, group.now, group.engaged.incarnation)
-    group.view = view  # only now: a decision that fails leaves no items behind
+    group.view = view  # only now: a failed decision must leave no items behind
     for name in fresh:
         group.put_early(Item(group.now, name))
     group.put_early(event, handles)
@@ -56,7 +56,7 @@ def recommend(group: Group, request: Recommend) -> Finish:
 
 
 def _fresh_candidates(group: Group, request: Recommend) -> list[str]:
-    """Candidates that become items by being named."""
+    """Candidates that become items because the request names them."""
     if group.model.genesis.closed or request.candidates is None:
         return []
     fresh = [name for name in dict.fromkeys(request.candidates) if group.view.number_of(name) is None]

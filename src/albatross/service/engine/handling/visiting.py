@@ -1,4 +1,4 @@
-"""Visitors: an id for whoever has none, and one person behind two ids."""
+"""Visitors: new ids, and joins of a visitor with a user."""
 
 import hashlib
 
@@ -12,16 +12,16 @@ from albatross.service.engine.learned.visitors import check_joins
 from albatross.service.storage.events import Decided, Joined, decode
 
 MADE = "visitor"
-"""What an id begins with that was made here."""
+"""Prefix of ids made here."""
 
 
 def visitor_name(incarnation: str, seq: int) -> str:
-    """The id of the visitor for whom event `seq` decides, and letters that nobody can guess who does not know this life of the engine."""
+    """The id of the visitor of decision `seq`: its number, and letters that cannot be guessed without the engine's incarnation."""
     return f"{MADE}-{seq}-{hashlib.blake2b(f'{incarnation} {MADE} {seq}'.encode(), digest_size=8).hexdigest()}"
 
 
 def join_users(group: Group, request: JoinUsers) -> Finish:
-    """Served in a group of its own, so what the model knows is all that is known."""
+    """Runs in a group of its own, so the model is up to date."""
     check_id("visitor", request.visitor)
     check_id("user", request.user)
     model, visitor = group.model, request.visitor
@@ -37,7 +37,7 @@ def join_users(group: Group, request: JoinUsers) -> Finish:
     except InvalidInput as error:
         raise BadValue(str(error)) from error
     if not _is_known(group, visitor):
-        raise UnknownUser("this visitor was shown nothing and has said nothing; accepted: a visitor who was, or has")
+        raise UnknownUser("this visitor has no ratings and no recent recommendations; accepted: one that has")
     if len(visitors.of(user)) + len(visitors.of(visitor)) >= MOST_VISITORS:
         raise BadValue(f"this user would have more than {MOST_VISITORS:,} visitors; accepted: at most so many")
     seq = group.put_early(Joined(group.now, visitor, user))
@@ -45,7 +45,7 @@ def join_users(group: Group, request: JoinUsers) -> Finish:
 
 
 def _is_known(group: Group, visitor: str) -> bool:
-    """Whether somebody came under this id: they have rated, a rating of theirs is waited for, or their id was made here."""
+    """Whether this id is known: it has ratings, pending items or joined visitors, or it was made here."""
     model = group.model
     if visitor in model.users or visitor in model.pending or model.visitors.of(visitor):
         return True

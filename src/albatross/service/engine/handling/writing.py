@@ -1,4 +1,4 @@
-"""Which handler serves which type of request that writes; `looking` has those that only read."""
+"""The handler of each type of request that writes; `looking` has those that only read."""
 
 from albatross.service.api.requests import (
     Feedback,

@@ -1,1 +1,1 @@
-"""All that follows from the log, and how a snapshot holds it."""
+"""Everything that follows from the log, and its snapshots."""

@@ -1,7 +1,7 @@
-"""What is known of items beside their ratings: labels, numbers, when they may be had, and whether there are any.
+"""What is known of items besides their ratings: labels, numbers, availability and stock.
 
-Kept so that a question about all items is a few operations on whole arrays: per label a mask, per number a column, both made at the first
-use and kept up to date from then on.
+Stored so that a question about all items takes a few operations on whole arrays: a mask per label and a column per number. They are made
+at the first use and updated from then on.
 """
 
 import math
@@ -17,7 +17,7 @@ from albatross.kernels.operations import Items
 from albatross.service.storage.events import Attribute, Description
 
 MASK_BYTES = 1 << 26
-"""Bytes of masks that are kept, at most: the latest used."""
+"""Limit of masks in bytes: the least recently used are dropped."""
 
 ALWAYS = (-math.inf, math.inf)
 
@@ -25,7 +25,7 @@ Mask = NDArray[np.bool_]
 
 
 class Available(NamedTuple):
-    """Which of some items there are, and how long that stays so."""
+    """Which of some items are available, and how long this is valid."""
 
     items: Items
     among: Items
@@ -34,33 +34,33 @@ class Available(NamedTuple):
 
 
 def merged(before: Description, said: Description) -> Description:
-    """A description with what was said; what was left out stays."""
+    """A description updated by another; fields that are not given stay."""
     changes = {name: value for name in said.__struct_fields__ if (value := getattr(said, name)) is not UNSET}
     return msgspec.structs.replace(before, **changes)
 
 
 class Descriptions:
-    """By number of the item. Changed by `describe` alone."""
+    """Descriptions by number of the item. Changed only by `describe`."""
 
     def __init__(self) -> None:
         self.known: dict[int, Description] = {}
         self.names: dict[str, int] = {}
-        """Names of attributes, and how many items have them."""
+        """Attribute names, and how many items have them."""
         self.changes = 0
-        """What was worked out from descriptions is good as long as this is the same."""
+        """Results computed from descriptions are valid while this is unchanged."""
         self._labelled: dict[tuple[str, str], set[int]] = {}
         self._numbers: dict[str, dict[int, float]] = {}
         self._masks: OrderedDict[tuple[str, str], Mask] = OrderedDict()
         self._columns: dict[str, NDArray[np.float64]] = {}
         self._limited: set[int] = set()
-        """Items that are not there always."""
+        """Items with limited availability."""
         self._since, self._until = np.empty(0), np.empty(0)
-        """Per item: from when to when it is there."""
+        """Per item: begin and end of its availability."""
         self._available: Available | None = None
         self._available_change = -1
 
     def describe(self, item: int, said: Description) -> None:
-        """Add what was said of an item."""
+        """Update the description of an item."""
         self.changes += 1
         before = self.known.get(item, Description())
         after = self.known[item] = merged(before, said)
@@ -137,11 +137,11 @@ class Descriptions:
                 self._columns[name] = column
         values = column[:n_items]
         least, most = -math.inf if low is None else low, math.inf if high is None else high
-        inside: Mask = (values >= least) & (values <= most)  # which no NaN is
+        inside: Mask = (values >= least) & (values <= most)  # false for NaN
         return inside
 
     def available(self, items: Items, at: float) -> Items:
-        """Those of some items that there are at this time."""
+        """Those of some items that are available at this time."""
         if not self._limited or not items.size:
             return items
         found = self._available
@@ -156,7 +156,7 @@ class Descriptions:
         return found.items
 
     def saved(self) -> list[tuple[int, Description]]:
-        """All of it, for a snapshot."""
+        """Everything, for a snapshot."""
         return list(self.known.items())
 
     def restore(self, saved: list[Any]) -> None:
@@ -171,7 +171,7 @@ def labels_of(value: Attribute) -> list[str]:
 
 
 def _put(array: NDArray[Any] | None, item: int, value: float) -> bool:
-    """Write to a cached array; false where it has no such place, so that it has to be made anew."""
+    """Write to a cached array. False if the array is too short, so that it must be made again."""
     if array is None:
         return True
     if item >= array.size:
@@ -181,5 +181,5 @@ def _put(array: NDArray[Any] | None, item: int, value: float) -> bool:
 
 
 def _room(n_items: int) -> int:
-    """Some more than is needed: items come one by one."""
+    """A larger size than needed, because items are added one by one."""
     return n_items + n_items // 4 + 64

@@ -1,4 +1,4 @@
-"""Which items satisfy a condition: a few operations on whole arrays, and remembered while nothing changes."""
+"""The items that satisfy a condition, by a few operations on whole arrays; cached while nothing changes."""
 
 import math
 from collections import OrderedDict
@@ -15,7 +15,7 @@ from albatross.service.api.values import check_id
 from albatross.service.engine.learned.descriptions import Descriptions, Mask
 
 REMEMBERED = 64
-"""Conditions whose answer is remembered, at most."""
+"""Limit of cached conditions."""
 
 FORMS = (
     'accepted: {"attribute", "is"}, {"attribute", "from" and "to", or one of them}, {"all": [...]}, {"any": [...]} or {"none": [...]}, '
@@ -30,13 +30,13 @@ class Answered(NamedTuple):
 
 
 class Filters:
-    """Answers to conditions, as long as they hold."""
+    """Cached results of conditions, while they are valid."""
 
     def __init__(self) -> None:
         self._answers: OrderedDict[bytes, Answered] = OrderedDict()
 
     def satisfying(self, where: Where, described: Descriptions, items: Items, n_items: int) -> Items:
-        """Those of some items for which a condition holds. Refuses where there is none."""
+        """Those of some items that satisfy a condition. Refuses if there are none."""
         key = msgspec.json.encode(where)
         known = self._answers.get(key)
         if known is None or known.among is not items or known.changes != described.changes:
@@ -45,12 +45,12 @@ class Filters:
             if len(self._answers) > REMEMBERED:
                 self._answers.popitem(last=False)
         if not known.items.size:
-            raise NoEligibleCandidate(f"of {items.size} items that may be shown, none is as `where` demands; accepted: at least one")
+            raise NoEligibleCandidate(f"of {items.size} items that may be shown, none satisfies `where`; accepted: at least one")
         return known.items
 
 
 def mask_of(where: Where, described: Descriptions, n_items: int) -> Mask:
-    """For which of the first n items a condition holds."""
+    """Which of the first n items satisfy a condition."""
     if where.attribute is not None:
         if where.is_ is None:
             return described.between(where.attribute, where.from_, where.to, n_items)
@@ -64,7 +64,7 @@ def mask_of(where: Where, described: Descriptions, n_items: int) -> Mask:
 
 
 def check_where(where: Where) -> None:
-    """Refuse what is not of one form, too deep, or too much."""
+    """Refuse a condition of no known form, nested too deep, or with too many parts."""
     if _count(where, 1) > MOST_CONDITIONS:
         raise BadValue(f"where has more than {MOST_CONDITIONS} conditions; accepted: up to that")
 

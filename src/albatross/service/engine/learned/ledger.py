@@ -1,4 +1,4 @@
-"""Who rated what, whatever the policy remembers: one entry per rating, chained per user, the latest first."""
+"""All ratings, whatever the policy stores: one entry per rating, chained per user, latest first."""
 
 from typing import NamedTuple
 
@@ -15,16 +15,16 @@ class Ledger(NamedTuple):
     item_sums: NDArray[np.float64]
     """Per item: the sum of its ratings."""
     item_shown: NDArray[np.int64]
-    """Per item: how often a decision showed it."""
+    """Per item: how often decisions have shown it."""
     latest: NDArray[np.int32]
     """Per user: the latest entry."""
     before: NDArray[np.int32]
-    """Per entry: the user's entry before it."""
+    """Per entry: the user's previous entry."""
     items: NDArray[np.int32]
     seqs: NDArray[np.int64]
     """Per entry: the event of the rating."""
     used: NDArray[np.int64]
-    """How many entries there are; the arrays may be longer."""
+    """Number of entries; the arrays may be longer."""
 
 
 def no_ledger(n_users: int, n_items: int) -> Ledger:
@@ -59,7 +59,7 @@ def trimmed(ledger: Ledger) -> Ledger:
 def entered(
     ledger: Ledger, users: NDArray[np.int64], items: NDArray[np.int64], ratings: NDArray[np.float64], seqs: NDArray[np.int64]
 ) -> Ledger:
-    """The ledger with these ratings, in their order."""
+    """The ledger with these ratings added, in order."""
     needed = int(ledger.used[0]) + users.size
     if needed > ledger.items.size:
         room = max(needed, 2 * ledger.items.size)
@@ -72,7 +72,7 @@ def entered(
 def enter_all(
     ledger: Ledger, users: NDArray[np.int64], items: NDArray[np.int64], ratings: NDArray[np.float64], seqs: NDArray[np.int64]
 ) -> None:
-    """Compiled, because a replay enters millions."""
+    """Compiled, because a replay adds millions of ratings."""
     for step in range(users.size):
         user, item, entry = users[step], items[step], ledger.used[0]
         ledger.user_ratings[user] += 1
@@ -93,14 +93,14 @@ def read_rated(ledger: Ledger, user: int, items: NDArray[np.int32]) -> None:
 
 
 def rated_by(ledger: Ledger, user: int) -> NDArray[np.int32]:
-    """The items the user rated, once per rating, the latest first."""
+    """The items the user rated, once per rating, latest first."""
     items = np.empty(int(ledger.user_ratings[user]), np.int32)
     program(read_rated)(ledger, user, items)
     return items
 
 
 def latest_of(ledger: Ledger, user: int, n: int) -> list[int]:
-    """The events of the user's latest ratings, the latest first; so many at most."""
+    """The events of the user's latest ratings, latest first, at most `n`."""
     seqs: list[int] = []
     entry = int(ledger.latest[user])
     while entry != NOTHING and len(seqs) < n:
@@ -110,7 +110,7 @@ def latest_of(ledger: Ledger, user: int, n: int) -> list[int]:
 
 
 def rated_since(ledger: Ledger, user: int, seq: int) -> dict[int, int]:
-    """What the user has rated behind an event, each item with the event of the latest rating."""
+    """The items that the user has rated after an event, each with the event of the latest rating."""
     rated: dict[int, int] = {}
     entry = int(ledger.latest[user])
     while entry != NOTHING and ledger.seqs[entry] > seq:
@@ -120,7 +120,7 @@ def rated_since(ledger: Ledger, user: int, seq: int) -> dict[int, int]:
 
 
 def join_entries(ledger: Ledger, user: int, other: int) -> None:
-    """Compiled, because a user may have thousands. An entry before another came before it."""
+    """Compiled, because a user may have thousands of entries. Entries are in the order of the ratings."""
     last, own, theirs = NOTHING, ledger.latest[user], ledger.latest[other]
     while theirs != NOTHING:
         if theirs > own:
@@ -139,7 +139,7 @@ def join_entries(ledger: Ledger, user: int, other: int) -> None:
 
 
 def joined(ledger: Ledger, user: int, other: int) -> None:
-    """Let all entries of one user be those of another, in the order in which they came."""
+    """Assign all entries of one user to another, in the order of the ratings."""
     program(join_entries)(ledger, user, other)
 
 
@@ -154,7 +154,7 @@ def exchange_entry(ledger: Ledger, user: int, before: int, after: int) -> int:
 
 
 def exchanged(ledger: Ledger, user: int, item: int, before: int, after: int, change: float) -> int:
-    """Let the rating of event `before` be that of event `after`, which is so much more; returns how many ratings there were before it."""
+    """Replace the rating of event `before` by that of event `after`, which differs by `change`. Returns the number of ratings before it."""
     ledger.item_sums[item] += change
     entry: int = program(exchange_entry)(ledger, user, before, after)
     return entry

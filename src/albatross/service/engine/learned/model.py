@@ -1,6 +1,6 @@
-"""All that follows from the log: the agent, the names, what is retired, what waits for a rating, and how it went.
+"""The model: everything that follows from the log: agent, names, retired and pending items, and statistics.
 
-`fold_all` takes events in their order and is the only way anything here changes, live and in replay alike.
+Only `fold_all` changes it, by events in order, both live and in a replay.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -46,28 +46,28 @@ from albatross.service.storage.events import (
 from albatross.service.storage.store import Base, DamagedLog
 
 ROOM = 64
-"""Users and items there is room for at first. A full model doubles: when it grows is settled by the log alone."""
+"""Initial room for users and items. A full model doubles: the log alone determines when it grows."""
 
 UNLUCKY, AWRY = 256, 72
-"""A policy keeps one number of all items side by side, then the next number. Were there a multiple of 256 items, the numbers of one item
-would all want the same few places of the processor's cache: 72 more items halve the time of a choice."""
+"""A policy stores one number of all items contiguously, then the next number. With a multiple of 256 items, all numbers of one item would
+map to the same few places of the processor's cache: 72 more items halve the time of a choice."""
 
 PENDING = 10
-"""Unanswered items per user that count, at most: the latest."""
+"""Limit of pending items per user: the latest."""
 PENDING_WINDOW = 100_000
-"""Events after which a recommendation is no longer waited for: somebody who never answers costs nothing in the long run."""
+"""A recommendation is pending for so many events, so that users who never answer cost nothing in the long run."""
 
 NONE: Items = np.empty(0, np.int32)
 
 CHUNK = 8192
-"""Ratings learned in one call of compiled code, at most."""
+"""Limit of ratings learned in one call of compiled code."""
 
 Pending = dict[int, int]
-"""Items that wait for a rating by one user, the latest last, each with the event that showed it."""
+"""Pending items of one user, latest last, each with the event that showed it."""
 
 
 class Unlearned(NamedTuple):
-    """Ratings that were taken in and not learned yet."""
+    """Ratings that are not learned yet."""
 
     seqs: list[int]
     users: list[int]
@@ -83,7 +83,7 @@ class Sizes(NamedTuple):
 
 
 class Model:
-    """What a log amounts to."""
+    """The model that a log gives."""
 
     def __init__(self, genesis: Genesis, policy: Policy | None = None) -> None:
         self.genesis = genesis
@@ -92,47 +92,47 @@ class Model:
         n_users, n_items = len(genesis.users) or ROOM, len(genesis.items) or ROOM
         self.agent = Agent(self.policy, n_users, n_items, genesis.seed)
         self.shared = Shared(self.agent, genesis.shard, genesis.shards) if genesis.shards > 1 else None
-        """What this shard tells the others and hears of them; none where there is one shard."""
+        """The exchange with other shards; None if there is one shard."""
         self.version = 0
-        """The last version of what all shards know of items that was folded."""
+        """The last version of the item exchange that was applied."""
         self.told = 0
-        """The last of them that has a payload of this shard."""
+        """The last of them with a payload of this shard."""
         self.base = 0
         """Versions up to this one were folded as one, before anything else."""
         self.read_version: Callable[[int], Sequence[bytes | None]] = _no_version
-        """Gives the payloads of a version; set by who reads a log."""
+        """Returns the payloads of a version; set by the reader of the log."""
         self.lessons = 0
-        """How often something happened here that other shards should hear of."""
+        """Counts events here that other shards should hear of."""
         self.spare: Agent | None = None
-        """An agent with the same beliefs and more room, if there is one already: taken by the event that calls for it."""
+        """A larger copy of the agent, if there is one already: used by the event that needs it."""
         self.ledger: Ledger = no_ledger(n_users, n_items)
         self.series = SeriesKeeper()
         self.described = Descriptions()
         self.filters = Filters()
         self.rewards: Mapping[str, float] = {}
-        """What events with names are worth."""
+        """Rewards of named events."""
         self._set_rewards(genesis.events)
         self.visitors = Visitors()
         self._emptied = 0
-        """Rows of visitors whose ratings are now in the rows of users."""
+        """Rows of visitors whose ratings have moved to rows of users."""
         self.retired: set[int] = set()
         self.pending: dict[str, Pending] = {}
         self.seq = 0
         self.passed_over: set[int] = set()
-        """Events that were erased before this model came to them, and no later event has said so yet."""
+        """Events that were erased before this model reached them, and that no later event has explained yet."""
         self.expired = 0
-        """Decisions up to this event were looked at, where those without an answer are dropped after a time."""
+        """For retention: decisions up to this event were checked."""
         self.given_up = 0
-        """Decisions up to this event are answered, or counted as answered by silence, where that is wanted."""
+        """For silence: decisions up to this event are answered, or counted as answered."""
         self.ratings = 0
         self.decisions = 0
         self.turner = Turner()
-        """Turned to a stream of its own for each decision."""
+        """Switched to its own random stream for each decision."""
         self.accounts = Accounts()
         self._unlearned = Unlearned([], [], [], [], [], [])
         self._shown: Items | None = None
         self.affordable = 0
-        """So many more ratings of known users and items there is memory for, at least."""
+        """There is memory for at least so many more ratings of known users and items."""
         self._checked: tuple[int, int, int] | None = None
         self._state_id: tuple[int, str] | None = None
 
@@ -147,7 +147,7 @@ class Model:
         self.told = base.told[self.genesis.shard]
 
     def fold_all(self, seqs: Iterable[int], events: Iterable[Event]) -> None:
-        """Take in the next events; ratings are learned at the next `learn`. Ratings come first here: a replay has millions of them."""
+        """Apply the next events; ratings are learned at the next `learn`. Ratings come first in the code: a replay has millions of them."""
         user_numbers, item_numbers, unlearned = self.users.numbers, self.items.numbers, self._unlearned
         for seq, event in zip(seqs, events, strict=True):
             self.seq = seq
@@ -157,7 +157,7 @@ class Model:
             user = user_numbers.get(event.user)
             if user is None:
                 user = self.users.add(event.user)
-                self._make_room(len(self.users) + 1, len(self.items))  # one row is free, for whoever comes next
+                self._make_room(len(self.users) + 1, len(self.items))  # one row stays free, for the next new user
             item = item_numbers[event.item]
             unlearned.seqs.append(seq)
             unlearned.users.append(user)
@@ -206,7 +206,7 @@ class Model:
             raise DamagedLog(f"nobody has the base of version {event.version}, by which event {seq} of the log is to be understood")
 
     def _fold_version(self, event: Exchanged) -> None:
-        """What is known of items from all shards. Ratings before it are learned first: the place of a version is part of the order."""
+        """Apply a version of the exchange. Earlier ratings are learned first, because the place of a version is part of the order."""
         if event.version <= self.base:
             return
         self.learn()
@@ -219,7 +219,7 @@ class Model:
             self.told = event.version
 
     def _fold_join(self, visitor: str, user: str) -> None:
-        """All that is known of the visitor is known of the user. A user who has rated nothing takes the visitor's row."""
+        """Join a visitor with a user. A user without ratings gets the visitor's row."""
         check_joins(self.genesis.policy, self.agent.state)
         self.learn()
         self.visitors.join(visitor, user)
@@ -233,7 +233,7 @@ class Model:
         self._join_pending(visitor, user)
 
     def _join_pending(self, visitor: str, user: str) -> None:
-        """What both wait for, but for what the one was shown and the other has rated since."""
+        """The pending items of both, except those rated after they were shown."""
         waiting = [*self.pending.pop(visitor, {}).items(), *self.pending.pop(user, {}).items()]
         row = self.users.numbers.get(user)
         oldest = min((seq for _, seq in waiting), default=self.seq)
@@ -246,7 +246,7 @@ class Model:
             self.pending[user] = both
 
     def _fold_reaction(self, seq: int, event: Reacted) -> None:
-        """An event with a name: a rating like any other, or one in the place of another."""
+        """A named event: a new rating, or the replacement of an earlier one."""
         if not event.event_id and event.decision is not None:
             self.given_up = max(self.given_up, event.decision)
         if event.replaces is None or event.before is None:
@@ -262,7 +262,7 @@ class Model:
         self.series.exchange(entry, event.before, event.rating, event.mean, event.score)
 
     def _fold_expired(self, event: Expire) -> None:
-        """Nobody is waited for any more. A model that never saw the decisions counts now what they showed."""
+        """The dropped decisions are no longer pending. Items of those that this model never saw are counted as shown now."""
         for dropped in event.decisions:
             if dropped.seq in self.passed_over:
                 self.decisions += 1
@@ -287,16 +287,16 @@ class Model:
             del self.pending[user]
 
     def learn(self) -> None:
-        """Learn from the ratings taken in since the last time, in one call of compiled code."""
+        """Learn from the collected ratings, in one call of compiled code."""
         unlearned = self._unlearned
         if not unlearned.users:
             return
         seqs, users, items = np.array(unlearned.seqs), np.array(unlearned.users), np.array(unlearned.items)
         ratings = np.array(unlearned.ratings, np.float64)
-        means, scores = np.array(unlearned.means, np.float64), np.array(unlearned.scores, np.float64)  # none becomes not a number
+        means, scores = np.array(unlearned.means, np.float64), np.array(unlearned.scores, np.float64)  # None becomes NaN
         for column in unlearned:
             column.clear()
-        self.agent.learn(users, items, ratings)  # the numbers are ours, and the ratings were within the scale
+        self.agent.learn(users, items, ratings)  # valid: the numbers are ours, and the ratings were within the scale
         self.ledger = entered(self.ledger, users, items, ratings, seqs)
         self.series.add(ratings, means, scores)
         self.ratings += users.size
@@ -304,7 +304,7 @@ class Model:
         self.affordable -= users.size
 
     def sizes_for(self, n_users: int, n_items: int) -> Sizes:
-        """The sizes of a model that has room for so many."""
+        """The sizes of a model with room for so many."""
         users, items = self.agent.n_users, self.agent.n_items
         while users < n_users:
             users *= 2
@@ -314,7 +314,7 @@ class Model:
         return Sizes(users, items)
 
     def _make_room(self, n_users: int, n_items: int) -> None:
-        """Grow if there is no room for so many. What waits is learned first: the moment of growth is part of the order."""
+        """Grow if there is no room for so many. Collected ratings are learned first: the time of growth is part of the order."""
         if n_users <= self.agent.n_users and n_items <= self.agent.n_items:
             return
         self.learn()
@@ -329,7 +329,7 @@ class Model:
         self.ledger = grown(self.ledger, *sizes)
 
     def check_room(self, n_users: int, n_items: int, n_ratings: int) -> None:
-        """Refuse what the policy or the machine cannot hold, before it is written: afterwards no start would succeed."""
+        """Refuse what the policy or the machine cannot hold, before it is written: otherwise no later start would succeed."""
         sizes = self.sizes_for(n_users, n_items)
         ratings = 1 << max(self.ratings + n_ratings - 1, 0).bit_length()
         wanted = (*sizes, ratings)
@@ -338,7 +338,7 @@ class Model:
         if sizes.items > self.agent.n_items:
             try:
                 self.policy.init(1, sizes.items, partial(stream, self.genesis.seed), None)
-            except InvalidInput as error:  # one with given features knows only so many
+            except InvalidInput as error:  # a policy with given features supports only so many
                 raise UnknownItem(f"there is no room for item {n_items}: {error}") from error
         now = footprint(self.policy, self.agent.n_users, self.agent.n_items)
         then = footprint(self.policy, *sizes, ratings)
@@ -351,11 +351,11 @@ class Model:
 
     @property
     def n_users(self) -> int:
-        """Users who have rated something, or were known from the beginning."""
+        """Users with ratings, or known from the beginning."""
         return len(self.users) - self._emptied
 
     def row_of(self, user: str) -> int:
-        """The row of a user; of a stranger, the row they would get."""
+        """The row of a user; for an unknown user, the row they would get."""
         return self.users.numbers.get(user, len(self.users.names))
 
     def ratings_of(self, user: str) -> int:
@@ -370,7 +370,7 @@ class Model:
         return self._shown
 
     def _tidy(self) -> None:
-        """Drop what is no longer waited for; `waiting_for` would not look at it any more."""
+        """Drop expired pending items; `waiting_at` ignores them anyway."""
         oldest = self.seq - PENDING_WINDOW
         self.pending = {user: waiting for user, waiting in self.pending.items() if max(waiting.values()) > oldest}
 
@@ -381,7 +381,7 @@ class Model:
         return self._state_id[1]
 
     def saved(self) -> dict[str, Any]:
-        """What is neither in the agent nor in the ledger, as JSON."""
+        """Everything that is neither in the agent nor in the ledger, as JSON."""
         return {
             "users": self.users.names,
             "items": self.items.names,
@@ -402,7 +402,7 @@ class Model:
         }
 
     def restore(self, saved: dict[str, Any], ledger: Ledger, sums: NDArray[np.float64]) -> None:
-        """Put back what `saved` gave."""
+        """Restore what `saved` gave."""
         self.users, self.items = Vocabulary(saved["users"]), Vocabulary(saved["items"])
         self.retired = set(saved["retired"])
         self._set_rewards(saved["rewards"])
@@ -423,11 +423,11 @@ class Model:
 
 
 def _no_version(number: int) -> Sequence[bytes | None]:
-    raise DamagedLog(f"nobody has the payloads of version {number}")
+    raise DamagedLog(f"the payloads of version {number} are missing")
 
 
 def still_pending(before: Pending, shown: Iterable[int], seq: int) -> Pending:
-    """What a user is waited for once event `seq` has shown these items: the latest, and not too many."""
+    """The pending items of a user after event `seq` has shown these items: the latest, up to the limit."""
     after = dict(before)
     for item in shown:
         after.pop(item, None)
@@ -438,10 +438,10 @@ def still_pending(before: Pending, shown: Iterable[int], seq: int) -> Pending:
 
 
 def waiting_at(pending: Pending | None, seq: int) -> list[int]:
-    """The items whose rating is waited for when event `seq` is decided, the latest first."""
+    """The pending items when event `seq` is decided, latest first."""
     if pending is None:
         return []
     oldest = seq - PENDING_WINDOW
-    if next(iter(pending.values()), seq) > oldest:  # the oldest of them, as the latest are last
+    if next(iter(pending.values()), seq) > oldest:  # the oldest of them, because the latest are last
         return list(reversed(pending))
     return [item for item, shown in reversed(pending.items()) if shown > oldest]

@@ -1,4 +1,4 @@
-"""How a folder is to be served, and the first event that fixes it."""
+"""Options of a folder, and its first event, which fixes some of them."""
 
 import secrets
 import time
@@ -19,45 +19,45 @@ from albatross.service.engine.learned.reacting import check_rewards
 from albatross.service.storage.events import FORMAT, Adopt, Genesis, Outside
 
 QUEUE = 4096
-"""Requests that may wait, at most: beyond, a request is refused at once."""
+"""Limit of waiting requests: further ones are refused at once."""
 
 FLOOR = 0.05
-"""Share of decisions left to chance: true propensities for a price that could not be measured."""
+"""Share of places filled at random, for valid propensities. Its cost in regret was too small to measure."""
 
 
 class Options(Struct, frozen=True):
-    """What the log's first event fixes (policy, scale, seed, …) must agree with it, or be None."""
+    """An option that the first event of the log fixes (policy, scale, seed, …) must agree with it, or be None."""
 
     policy: Policy | None = None
-    """None: that of the folder; for a new folder, ALB."""
+    """None: that of the folder; for a new folder, mean-field."""
     accept_changed_policy: bool = False
-    """Whether a policy from outside may have other sources than those the folder was learned with: then all is learned anew."""
+    """Whether a policy from outside may have changed since the folder was made: then the model is rebuilt from the whole log."""
     scale: tuple[float, float] | None = None
     """Lowest and highest rating. Needed for a new folder; with events, theirs if it is not given."""
     seed: int | None = None
     """None: that of the folder; for a new folder, 0."""
     floor: float | None = None
-    """Share of decisions left to chance. None: that of the folder; for a new folder, 0.05."""
+    """Share of places filled at random. None: that of the folder; for a new folder, 0.05."""
     closed: bool | None = None
-    """Whether items appear only by upsert. None: that of the folder; for a new folder, false."""
+    """Whether items are added only by upsert. None: that of the folder; for a new folder, false."""
     events: dict[str, float] | None = None
-    """Names of events, and what they are worth. None: those of the folder; for a new folder, none."""
+    """Named events and their rewards. None: those of the folder; for a new folder, none."""
     silence: tuple[float, float] | None = None
-    """After so many seconds without an answer, an item of a decision counts as answered by this reward. None: never."""
+    """After so many seconds without an answer, an item of a decision counts as answered with this reward. None: never."""
     retention: float | None = None
-    """After so many seconds, a decision that nobody answered is dropped from the log. None: never."""
+    """After so many seconds, a decision without an answer is dropped from the log. None: never."""
     items: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
-    """Known from the beginning, in this order. Looked at only when the folder is new."""
+    """Known from the beginning, in this order. Used only for a new folder."""
     durability: str = "commit"
     """commit: on disk before it is acknowledged; relaxed: up to a second may be lost if the power fails."""
     queue: int = QUEUE
     snapshot_every: int = 100_000
-    """Events between two snapshots; 0: only when asked and at the end."""
+    """Events between two snapshots; 0: only on request and at the end."""
 
 
 def check_options(options: Options) -> None:
-    """Refuse what no folder could be served with."""
+    """Refuse options that are invalid for any folder."""
     check_whole("queue", options.queue, 1)
     check_whole("snapshot_every", options.snapshot_every, 0)
     if options.retention is not None and not 0 < options.retention < 1e11:
@@ -67,7 +67,7 @@ def check_options(options: Options) -> None:
 
 
 def policy_of(genesis: Genesis) -> Policy:
-    """The policy of a folder. One from outside must have the sources that the folder knows."""
+    """The policy of a folder. A policy from outside must have the recorded sources."""
     if genesis.outside is None:
         policy = policies.create(genesis.policy, genesis.parameters)
     else:
@@ -80,7 +80,7 @@ def policy_of(genesis: Genesis) -> Policy:
 
 
 def outside_of(genesis: Genesis, given: Policy | None = None) -> Outside:
-    """The policy from outside that a folder names, as it is now: the one given, or one that is loaded, or what is in the file."""
+    """The current sources of a folder's policy from outside: of the given policy, of a loaded one, or in its file."""
     known = genesis.outside
     assert known is not None, "a policy of albatross is not from outside"
     if given is not None:
@@ -99,12 +99,12 @@ def outside_of(genesis: Genesis, given: Policy | None = None) -> Outside:
 
 
 def changed(genesis: Genesis, present: Outside) -> InvalidInput:
-    """The refusal of sources other than those by which a folder was learned."""
+    """The error for sources other than those the folder was learned with."""
     before = "" if genesis.outside is None else genesis.outside.digest
     return InvalidInput(
         f"the source of policy {genesis.policy!r} has changed: the folder was learned with digest {before}, "
         f"and {present.reference} now has {present.digest}; accepted: the old source, or --accept-changed-policy "
-        "(accept_changed_policy=True in Python), which learns from the whole log anew"
+        "(accept_changed_policy=True in Python), which rebuilds the model from the whole log"
     )
 
 
@@ -118,19 +118,19 @@ def _outside_policy(genesis: Genesis, present: Outside) -> Policy:
 
 
 def source_of(policy: Policy) -> Outside | None:
-    """Where a policy comes from; none for a policy of albatross."""
+    """The origin of a policy; None for a policy of albatross."""
     if is_ours(type(policy)):
         return None
     return Outside(reference_to(type(policy)), digest_of(type(policy)) or "")
 
 
 def name_in_log(policy: Policy) -> str:
-    """What the policy of a folder is called: a file without its folders, which are nobody's business."""
+    """The name of a policy in the log: a file name without its folders, which are private."""
     return policy.policy_name().replace("\\", "/").rpartition("/")[2]
 
 
 def adoption(options: Options, genesis: Genesis, number: int) -> Adopt | None:
-    """The event by which changed sources of a folder's policy are accepted; none where they have not changed.
+    """The event that accepts changed sources of a folder's policy; None if they have not changed.
 
     Refuses them unless the options accept them.
     """

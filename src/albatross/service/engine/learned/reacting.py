@@ -1,4 +1,4 @@
-"""Events with names (click, purchase): what they are worth, and which earlier answer of the same decision and item they replace."""
+"""Named events (click, purchase): their rewards, and the earlier answer to the same decision and item that they replace."""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -16,14 +16,14 @@ class Earlier(NamedTuple):
     """The answer that an event replaces."""
 
     seq: int
-    """Its number; of one that is not written yet, −1 − its place in the group."""
+    """Its number; for one that is not written yet, −1 − its place in the group."""
     rating: float
     silent: bool
     """Whether it is silence."""
 
 
 def reward_of(request: Feedback, scale: tuple[float, float], rewards: Mapping[str, float]) -> float:
-    """What a rating, or an event with a name, is worth. Refuses what is neither or both, and a name that stands for nothing."""
+    """The reward of a rating or a named event. Refuses neither, both, and an unknown name."""
     if request.event is None:
         if request.rating is None:
             raise BadValue("rating is missing; accepted: a rating, or an event" if rewards else "rating is missing; accepted: a rating")
@@ -39,14 +39,14 @@ def reward_of(request: Feedback, scale: tuple[float, float], rewards: Mapping[st
 
 
 def content_of_request(request: Feedback, rating: float) -> RatingContent | ReactionContent:
-    """What another delivery must agree with. Of an event its name: what that is worth may have changed since."""
+    """What a repeated delivery must agree with. For an event this is its name, because its reward may have changed."""
     if request.event is None:
         return RatingContent(request.event_id, rating, request.decision_id, request.user, request.item)
     return ReactionContent(request.event_id, request.event, request.decision_id, request.user, request.item)
 
 
 def reaction(rated: Rated, event: str, exists: Callable[[bytes], bool], earlier: Callable[[bytes], Earlier]) -> Reacted:
-    """A rating as an event with a name, which replaces the answer before, if there is one: `earlier` finds that by its handle."""
+    """A rating as a named event, which replaces the previous answer, if any: `earlier` finds it by its handle."""
     number, replaced = 0, None
     if rated.decision is not None:
         number = answers_before(exists, rated.decision, rated.item)
@@ -68,7 +68,7 @@ def reaction(rated: Rated, event: str, exists: Callable[[bytes], bool], earlier:
 
 
 def check_rewards(rewards: Mapping[str, float], scale: tuple[float, float]) -> None:
-    """Refuse names and rewards that cannot be."""
+    """Refuse invalid names and rewards."""
     check_count("the number of events", len(rewards), 1, MOST_REWARDS)
     for name, reward in rewards.items():
         check_id("event", name)
@@ -79,7 +79,7 @@ def check_rewards(rewards: Mapping[str, float], scale: tuple[float, float]) -> N
 
 
 def check_replaces(policy: str, state: object) -> None:
-    """Refuse events for a policy that cannot take a rating back."""
+    """Refuse events for a policy that cannot undo a rating."""
     if not offers(state, replace):
         raise InvalidInput(
             f"policy {policy!r} cannot take a rating back, and a later event replaces an earlier one; "

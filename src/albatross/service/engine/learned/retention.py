@@ -1,6 +1,6 @@
-"""Decisions that nobody answers are dropped from the log after a time, if the owner of the folder wants that.
+"""Decisions without an answer are dropped from the log after some time, if the owner of the folder wants that.
 
-They taught nothing, and take room. Who was shown something is gone then; how often an item was shown is not.
+They taught nothing, and take space. The user is then erased; how often an item was shown is kept.
 """
 
 import time
@@ -12,17 +12,17 @@ from albatross.service.storage.numbering import answering_handle
 from albatross.service.storage.store import Store
 
 LOOKS_AT_ONCE = 1024
-"""Rows of the log that are looked at in one go, at most: others wait."""
+"""Limit of rows of the log that are read at once, because requests wait."""
 
 
 class Due(NamedTuple):
     event: Expire
     handles: list[list[bytes]]
-    """Of each decision."""
+    """Handles of each decision."""
 
 
 def expired(model: Model, store: Store, seconds: float) -> Due | None:
-    """The next decisions to be dropped. Moves on behind what it has looked at."""
+    """The next decisions to drop. Remembers how far it has read."""
     now = time.time()
     dropped: list[Dropped] = []
     handles: list[list[bytes]] = []

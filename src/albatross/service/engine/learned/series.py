@@ -1,4 +1,4 @@
-"""How it went: averages over groups of ratings, in bounded memory."""
+"""Averages over groups of ratings, in bounded memory."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,16 +10,16 @@ from albatross.kernels.compiling import program
 from albatross.service.api.answers import Series
 
 GROUPS = 512
-"""Groups, at most (an even number): when they are full, neighbours are merged and each holds twice as many ratings."""
+"""Limit of groups (an even number): when it is reached, neighbours are merged and each group holds twice as many ratings."""
 
 BOUNDLESS = 1e300
-"""A score as large as this says that the item was not tried yet, not how good it is."""
+"""A score this large means that the item has not been tried, not that it is good."""
 
 RATINGS, REWARD, DECIDED, INSIDE, GAP, SQUARES = range(6)
 
 
 class SeriesKeeper:
-    """Sums per group. A pure function of the ratings in their order, however they are batched."""
+    """Sums per group. A function of the ratings in order, however they are batched."""
 
     def __init__(self) -> None:
         self.width = 1
@@ -27,7 +27,7 @@ class SeriesKeeper:
         self.sums: NDArray[np.float64] = np.zeros((GROUPS, 6))
 
     def add(self, ratings: NDArray[np.float64], means: NDArray[np.float64], scores: NDArray[np.float64]) -> None:
-        """Count ratings; `means` and `scores` are not a number where there was no decision."""
+        """Add ratings; `means` and `scores` are NaN without a decision."""
         start = 0
         while start < ratings.size:
             end = start + self.width * GROUPS - self.count
@@ -40,7 +40,7 @@ class SeriesKeeper:
                 self.width *= 2
 
     def exchange(self, number: int, before: float, after: float, mean: float | None, score: float | None) -> None:
-        """Let the rating behind so many others be another one."""
+        """Replace the rating with this number by another one."""
         means, scores = np.array([mean, mean], np.float64), np.array([score, score], np.float64)
         old, new = terms = np.zeros((2, self.sums.shape[1]))
         program(add_terms)(terms, 0, 1, np.array([before, after], np.float64), means, scores)
@@ -63,7 +63,7 @@ class SeriesKeeper:
 
     @classmethod
     def merged(cls, keepers: "Sequence[SeriesKeeper]") -> "SeriesKeeper":
-        """Of several shards: the first groups of all of them are one, then the second, and so on."""
+        """Merge several shards: the first groups of all of them become one, then the second, and so on."""
         together = cls()
         width = max(keeper.width for keeper in keepers)
         for keeper in keepers:
@@ -87,13 +87,13 @@ def add_terms(
     means: NDArray[np.float64],
     scores: NDArray[np.float64],
 ) -> None:
-    """Add each rating to the sums of its group, behind `count` others. Compiled, because every rating comes here."""
+    """Add each rating to the sums of its group, after `count` others. Compiled, because it runs for every rating."""
     for step in range(ratings.size):
         group, rating = sums[(count + step) // width], ratings[step]
         group[RATINGS] += 1.0
         group[REWARD] += rating
         group[SQUARES] += rating * rating
-        if np.abs(scores[step]) < BOUNDLESS:  # which what is not a number is not
+        if np.abs(scores[step]) < BOUNDLESS:  # false for NaN
             group[DECIDED] += 1.0
             group[INSIDE] += 1.0 if np.abs(rating - means[step]) <= np.abs(scores[step] - means[step]) else 0.0
             group[GAP] += scores[step] - rating

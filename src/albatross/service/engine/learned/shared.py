@@ -1,4 +1,4 @@
-"""What a shard shares with the others: the policy's sums over users, and how often items were rated and shown."""
+"""What a shard exchanges with the others: the policy's sums over users, and how often items were rated and shown."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from albatross.service.engine.learned.ledger import Ledger
 
 
 class Counts(NamedTuple):
-    """Per item, over users of all shards; as in the ledger."""
+    """Per item, over the users of all shards; as in the ledger."""
 
     item_ratings: NDArray[Any]
     item_sums: NDArray[Any]
@@ -24,15 +24,15 @@ class Counts(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What a shard has to remember of what it told and was told. To be saved with the model."""
+    """What a shard stores about the exchange. To be saved with the model."""
 
     memory: Any
     counts: Counts
-    """As they stood when this shard was last heard of, and with what was heard of others since."""
+    """Own counts as last sent, with those received from others since."""
 
 
 class Content(NamedTuple):
-    """What a shard has added, as it is sent."""
+    """What a shard has added, as sent."""
 
     items: Items
     counts: Counts
@@ -84,7 +84,7 @@ class Contents:
 
 
 class Shared:
-    """One shard's part in the exchange. The ledger of its model counts what it has heard of others, too."""
+    """One shard's side of the exchange. The ledger of its model also counts what it has received from others."""
 
     def __init__(self, agent: Agent, shard: int, shards: int) -> None:
         self._exchange = Exchange(agent, shard, shards)
@@ -93,11 +93,11 @@ class Shared:
         """The version that was read last: it is looked at before it is written down, and folded then."""
 
     def serve(self, agent: Agent) -> None:
-        """The agent is this one from now on: it has the same beliefs, and more room."""
+        """Use this agent from now on: it has the same beliefs, and more room."""
         self._exchange.agent = agent
 
     def take(self, ledger: Ledger) -> Content:
-        """What own users have added since this shard was last heard of. Changes nothing."""
+        """What own users have added since this shard last sent. Changes nothing."""
         self._grow()
         now, before = _counts_of(ledger), self._counts
         moved = np.zeros(before.item_ratings.size, np.bool_)
@@ -114,7 +114,7 @@ class Shared:
         return self._read[1]
 
     def fold(self, ledger: Ledger, contents: Sequence[bytes | None]) -> None:
-        """Take in what all shards have added, in their order."""
+        """Apply what all shards have added, in their order."""
         version = self.read(contents)
         self._read = ([], [])
         self._grow()
@@ -126,7 +126,7 @@ class Shared:
         self._exchange.fold([None if content is None else content.payload for content in version])
 
     def check(self, contents: Sequence[bytes | None]) -> None:
-        """Refuse what could not be folded, before it is written down."""
+        """Refuse what cannot be applied, before it is written."""
         self._grow()
         present = [content for content in self.read(contents) if content is not None]
         self._exchange.check([content.payload for content in present])

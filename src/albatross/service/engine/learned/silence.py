@@ -1,6 +1,6 @@
-"""Decisions that nobody answers: after a time they count as answered by a reward, if the owner of the folder wants that.
+"""Decisions without an answer count as answered with a reward after some time, if the owner of the folder wants that.
 
-It is written as an event when it happens, so a replay needs no clock. What comes later takes the place of it.
+This is written as an event when it happens, so a replay needs no clock. A later answer replaces it.
 """
 
 import time
@@ -15,26 +15,26 @@ from albatross.service.storage.events import Decided, decode
 from albatross.service.storage.store import Store
 
 LOOKS_AT_ONCE = 256
-"""Rows of the log that are looked at in one go, at most: others wait."""
+"""Limit of rows of the log that are read at once, because requests wait."""
 LOOK_SECONDS = 1.0
-"""Between two looks where nobody asks for anything."""
+"""Interval between checks when there are no requests."""
 
 
 class Silence(NamedTuple):
-    """How long a decision waits, and what it counts for then."""
+    """How long a decision waits, and the reward after that."""
 
     seconds: float
     reward: float
 
 
 class Hushed(Answer, frozen=True):
-    """How many items were given up waiting for."""
+    """How many items got the reward of silence."""
 
     items: int
 
 
 class GiveUp(Request[Hushed], frozen=True):
-    """Count these decisions as answered by silence, as far as they are not. Asked by the engine itself alone."""
+    """Count these decisions as answered by silence, where they have no answer. Only the engine itself sends this."""
 
     decisions: list[int]
     reward: float
@@ -48,7 +48,7 @@ def check_silence(silence: Silence, scale: tuple[float, float]) -> None:
 
 
 def given_up(model: Model, store: Store, silence: Silence) -> GiveUp | None:
-    """The next decisions that have waited long enough. Moves on behind what it has looked at."""
+    """The next decisions that have waited long enough. Remembers how far it has read."""
     due: list[int] = []
     reached = model.given_up
     for seq, decided in _rows(store, reached + 1):

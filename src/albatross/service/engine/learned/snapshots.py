@@ -1,4 +1,4 @@
-"""A model as arrays and back: what a snapshot holds."""
+"""A model as arrays and back: the contents of a snapshot."""
 
 import json
 from pathlib import Path
@@ -21,13 +21,13 @@ from albatross.service.storage.snapshots import Manifest
 
 
 class Capture(NamedTuple):
-    """A model as it was at one event, apart from the one that lives on."""
+    """A copy of a model as it was at one event."""
 
     head: Head
     kernel: str
     state: Any
     shared: list[tuple[str, NDArray[Any]]]
-    """What was told to other shards and heard of them."""
+    """What was sent to other shards and received from them."""
     ledger: Ledger
     sums: NDArray[np.float64]
     saved: bytes
@@ -39,7 +39,7 @@ def kernel_of(model: Model) -> str:
 
 
 def capture(model: Model, head: Head, handles: Sum) -> Capture:
-    """Copy a model: quick, so that whoever serves it need not wait for the disk."""
+    """Copy a model quickly, so that serving need not wait for the disk."""
     saved = model.saved()
     saved["n_users"], saved["n_items"] = model.agent.n_users, model.agent.n_items
     saved["learning"] = model.agent.learning.bit_generator.state
@@ -66,7 +66,7 @@ def write(folder: Path, taken: Capture) -> tuple[Path, Manifest]:
 
 
 def load(path: Path, manifest: Manifest, genesis: Genesis) -> Model:
-    """The model of a snapshot. Raises `InvalidInput` where it is not exactly what was written."""
+    """The model of a snapshot. Raises `InvalidInput` if it is not exactly what was written."""
     model = Model(genesis)
     if kernel_of(model) != manifest.kernel:
         raise InvalidInput(f"{path} was written by another version of the code")

@@ -1,1 +1,1 @@
-"""From a log to a model, and whether the two agree."""
+"""From a log to a model, and checks that both agree."""

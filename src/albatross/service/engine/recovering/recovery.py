@@ -1,4 +1,4 @@
-"""From a folder to a model: the newest sound snapshot and the tail of the log, or the log alone."""
+"""From a folder to a model: the newest valid snapshot and the rest of the log, or the log alone."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -27,15 +27,15 @@ from albatross.service.storage.store import DamagedLog, ReadableLog
 class Recovered(NamedTuple):
     model: Model
     snapshot: Manifest | None
-    """The one that was used."""
+    """The snapshot that was used."""
     handles: Sum
-    """Of all events."""
+    """Sum of the handles of all events."""
     complaints: list[str]
     """Why snapshots were skipped."""
 
 
 def recover(folder: Path, log: ReadableLog, genesis: Genesis, progress: Progress = nothing, use_snapshots: bool = True) -> Recovered:
-    """Check the whole log and its handles, and replay what the newest sound snapshot does not know."""
+    """Check the whole log and its handles, and replay what the newest valid snapshot does not contain."""
     model, used, complaints = _newest(folder, log, genesis) if use_snapshots else (None, None, [])
     if model is None:
         model = begun(log, genesis)
@@ -77,9 +77,9 @@ def begun(log: ReadableLog, genesis: Genesis) -> Model:
 
 
 def replay(log: ReadableLog, model: Model, progress: Progress = nothing, until: int | None = None, handles: Sum = NO_HANDLES) -> Sum:
-    """Check all events there are, or all up to `until`, and fold those that the model does not know.
+    """Check all events, or all up to `until`, and apply those that the model does not know.
 
-    Returns the sum of the handles of the events folded, on top of that given.
+    Returns the given sum plus the handles of the applied events.
     """
     model.read_version = log.version
     total, known = log.head.seq if until is None else until, model.seq

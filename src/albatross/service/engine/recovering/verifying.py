@@ -1,4 +1,4 @@
-"""Whether a folder is what it says: the model rebuilt from the log alone, compared with everything that was written down of it."""
+"""Verification of a folder: the model rebuilt from the log alone, compared with all snapshots."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -20,16 +20,16 @@ class Verdict(NamedTuple):
     ratings: int
     decisions: int
     confirmed: list[int]
-    """Events at which a snapshot has exactly the state the log gives."""
+    """Events at which a snapshot has exactly the state that the log gives."""
     contradicted: list[int]
     skipped: list[str]
-    """Snapshots that cannot be compared, and why."""
+    """Snapshots that cannot be compared, with the reason."""
     base: int
     """Versions up to this one were taken as one, because they are not kept one by one; 0: every one was folded in its place."""
 
 
 def verify(log: ReadableLog, folder: Path, genesis: Genesis, progress: Progress = nothing) -> Verdict:
-    """Rebuild the model from the log alone, checking every row, every handle and every snapshot."""
+    """Rebuild the model from the log alone, and check every row, every handle and every snapshot."""
     sound, skipped = manifests(folder)
     model, base = begun(log, genesis), base_of(log)
     comparable = {}
@@ -59,13 +59,13 @@ def verify(log: ReadableLog, folder: Path, genesis: Genesis, progress: Progress 
 class Redecided(NamedTuple):
     same: int
     different: list[int]
-    """Decisions that come out otherwise."""
+    """Decisions that come out differently."""
     unknowable: int
-    """Decisions by a model of which a part was erased since, or by another policy."""
+    """Decisions of another policy, or by a model of which a part was erased since."""
 
 
 def redecide(log: ReadableLog, genesis: Genesis, progress: Progress = nothing) -> Redecided:
-    """Make every decision of the log again, by the model as it was then."""
+    """Repeat every decision of the log with the model of that time."""
     model, same, unknowable = begun(log, genesis), 0, 0
     model.read_version = log.version
     different: list[int] = []

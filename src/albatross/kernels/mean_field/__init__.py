@@ -1,1 +1,1 @@
-"""Mean-field factorization: beliefs about users and items, how they are learned, and what an item is worth to try."""
+"""Mean-field factorization: beliefs about users and items, learning, and the value of trying an item."""

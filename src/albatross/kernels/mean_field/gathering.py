@@ -1,13 +1,13 @@
-"""A mean-field factorization whose users live on several shards: the population and the items are learned from all of them.
+"""A mean-field factorization with users on several shards: the population and the items are learned from all of them.
 
 These functions serve every policy whose state has the arrays described in `albatross.policies.mean_field`. All shards count ratings from
-zero (`figures.origin`). What a shard hears of others comes to what it would have learned from their ratings itself, but for the order.
+zero (`figures.origin`). What a shard receives from others equals what it would have learned from their ratings, except for the order.
 
-Of `others` and `since`, which have no users and no pairs, some places hold what an exchange has to remember:
+In `others` and `since`, which have no users and no pairs, some fields have another meaning, for the exchange:
 
-- `figures.share` and `figures.memory`: how many pairs were rated a second time, and how many items were met, as reported;
-- of `others` alone, `counts.items`: items that another shard met first; `counts.user_turn`: ratings from which the population was learned;
-  `counts.item_turn`: ratings for which no item had its turn yet; `counts.rebuilt`: all ratings at the last rebuild of the own part.
+- `figures.share` and `figures.memory`: how many pairs have a second rating, and how many items have ratings, as reported;
+- in `others` only, `counts.items`: items that another shard rated first; `counts.user_turn`: ratings used to learn the population;
+  `counts.item_turn`: ratings without a turn of items so far; `counts.rebuilt`: all ratings at the last rebuild of the own part.
 """
 
 from typing import Any
@@ -40,14 +40,14 @@ from albatross.kernels.pairs import Pairs
     RECENT,
     OF_COORDINATES,  # per coordinate squares, then spreads, of the users
 ) = range(15)
-"""Where each figure stands in a report."""
+"""Position of each figure in a report."""
 
 KEPT_OF_NEWCOMERS = 1.0 - 1.0 / RECENT_NEWCOMERS
 
 
 @kernel
 def rated_twice(pairs: Pairs) -> int:
-    """How many pairs have a second rating. Places that are kept free have none."""
+    """How many pairs have a second rating. Reserved places have none."""
     count = 0
     for entry in range(pairs.used[1]):
         if pairs.plays[entry] > 1:
@@ -57,7 +57,7 @@ def rated_twice(pairs: Pairs) -> int:
 
 @kernel
 def report_population(state: Any, others: Any, since: Any, report: Vector) -> int:
-    """What own users have added; sums that fade are reported as what they would be if they had been zero."""
+    """What own users have added. Decaying sums are reported as if they had started from zero."""
     size: int = state.user_squares.size
     if report.size < OF_COORDINATES + 2 * size:
         return OF_COORDINATES + 2 * size
@@ -85,7 +85,7 @@ def report_population(state: Any, others: Any, since: Any, report: Vector) -> in
 
 @kernel
 def merge_population(state: Any, report: Vector) -> None:
-    """Add what a shard reports to a state, or to what stands for others."""
+    """Add what a shard reports to a state, or to the state that stands for the others."""
     figures, counts, size = state.figures[0], state.counts[0], state.user_squares.size
     alike, n_added, n_users = figures.squares == 0.0, int(report[OF_ALL]), int(report[USERS])
     if counts.ratings == 0:
@@ -112,13 +112,13 @@ def merge_population(state: Any, report: Vector) -> None:
     if state.pairs.first.size == 0:
         figures.share += report[SECONDS]
         figures.memory += report[NEWCOMERS]
-    elif alike and n_added > 0:  # ratings that are all the same tell nothing of the scale
+    elif alike and n_added > 0:  # equal ratings do not show the scale
         guess_population(state)
 
 
 @kernel
 def refit_items(state: Any, limit: int, room: Room, others: Any, items: Items, random: np.random.Generator) -> None:
-    """Fit these items to the sums of all; then learn the population, and give items their turns, once per rating of others."""
+    """Fit these items to the sums of all; then learn the population, and refit items in turn, once per rating of others."""
     counts, heard = state.counts[0], others.counts[0]
     if counts.ratings == 0:
         return
@@ -127,7 +127,7 @@ def refit_items(state: Any, limit: int, room: Room, others: Any, items: Items, r
         item = items[position]
         if state.item_moments[item, met] == 0.0:
             for _ in range(state.item_variance.size - 1):
-                random.standard_normal()  # as the shard that met the item: then streams stay together
+                random.standard_normal()  # as the shard that rated the item first: then the random streams stay equal
             state.items[counts.items] = item
             counts.items += 1
             heard.items += 1
@@ -146,7 +146,7 @@ def refit_items(state: Any, limit: int, room: Room, others: Any, items: Items, r
 
 @kernel
 def turns_of_items(state: Any, others: Any, n_ratings: int, limit: int) -> int:
-    """How many items have their turn after so many ratings of others: as `turns` says of one of them."""
+    """How many items are refitted in turn after so many ratings of others: as `turns` for each of them."""
     counts, heard = state.counts[0], others.counts[0]
     pause = max(int(min(counts.ratings / (SWEEPS_PER_EFOLD * counts.items), LONGEST_PAUSE)), 1)
     each = min(max(int(SWEEPS_PER_EFOLD * counts.items / counts.ratings), 1), limit)
@@ -158,7 +158,7 @@ def turns_of_items(state: Any, others: Any, n_ratings: int, limit: int) -> int:
 
 @kernel
 def rebuild_own_part(state: Any, others: Any, room: Room) -> None:
-    """Sum the own part afresh from own ratings, and add what others have."""
+    """Recompute the own part from own ratings, and add that of the others."""
     counts = state.counts[0]
     kept = counts.rebuilt
     rebuild(state, room)

@@ -1,4 +1,4 @@
-"""All that a policy can say of a user and of what is shown to them, in one call of compiled code."""
+"""Everything a policy can report about a user and the items shown, in one call of compiled code."""
 
 from typing import Any
 
@@ -10,13 +10,13 @@ from albatross.kernels.keeping import Kept, parts_of
 from albatross.kernels.operations import ALL_ITEMS, Items
 
 MOST_PARTS = 12
-"""Of the user's own ratings, so many are told by themselves for each item: those that add most."""
+"""Number of the user's ratings listed per item: those with the largest contributions."""
 USUAL_LENGTH, USUAL_RATED = 6, 64
-"""Room for a belief, and for the ratings of one user; other room is made when it is needed."""
+"""Initial sizes for a belief, and for the ratings of one user; the arrays grow when needed."""
 
 
 def give_account(mind: Any, drawing: Any, room: Any, user: int, known: bool, items: Items) -> tuple[int, int]:
-    """Fill the room; returns how much of it is needed."""
+    """Fill the account; returns the sizes it needs."""
     state, settings, scratch, _ = parts_of(mind)
     account = parts_of(room)
     describe(state, settings, scratch, user, account)
@@ -27,7 +27,7 @@ def give_account(mind: Any, drawing: Any, room: Any, user: int, known: bool, ite
 
 
 class Accounts:
-    """Keeps the room from one account to the next: an account is good until the next one is given."""
+    """Keeps the arrays between accounts: an account is valid until the next one."""
 
     def __init__(self) -> None:
         self._make_room(USUAL_LENGTH, USUAL_RATED, 1)
@@ -53,7 +53,7 @@ class Accounts:
         self._kept = Kept(self._account)
 
     def of(self, agent: Agent, random: np.random.Generator, user: int, known: bool, items: Items = ALL_ITEMS) -> Account:
-        """What is believed of a user, and why these items.
+        """The belief about a user, and the reasons for these items.
 
         >>> from albatross.policies.alb import ALB
         >>> agent = Agent(ALB(rank=2), n_users=3, n_items=4)

@@ -41,7 +41,7 @@ class Turner:
         self.random = np.random.Generator(np.random.PCG64(0))
         self._position = _position_of(self.random.bit_generator)
         self.addresses = None if self._position is None else _addresses(self.random.bit_generator)
-        """Where in memory compiled code may turn the generator: the two numbers, and what is left of the last draw."""
+        """Addresses at which compiled code sets the generator: its two numbers, and the spare half of the last draw."""
 
     def turn(self, name: bytes) -> np.random.Generator:
         """The stream of a name of 32 bytes, which give the state and the increment of PCG64."""
@@ -57,7 +57,7 @@ class Turner:
         return self.random
 
     def position(self) -> bytes:
-        """Where the stream stands: the next draw, and what is left of the last."""
+        """The position of the stream: the next draw, and the spare half of the last."""
         if self._position is not None:
             numbers, spare = self._position
             return bytes(numbers) + bytes(spare)
@@ -66,7 +66,7 @@ class Turner:
         return b"".join(number.to_bytes(size, "little") for number, size in parts)
 
     def turn_back(self, position: bytes) -> np.random.Generator:
-        """The stream where it stood then."""
+        """The stream at that position."""
         if self._position is not None:
             numbers, spare = self._position
             numbers[:], spare[:] = position[:32], position[32:]

@@ -1,4 +1,4 @@
-"""What a policy can say of a user and of items shown to them: all of it in one call."""
+"""Everything a policy can report about a user and the items shown, in one call."""
 
 import math
 import sys
@@ -15,36 +15,36 @@ from albatross.kernels.pairs import NOTHING, Pairs, find_pair
 
 TINY = sys.float_info.min
 UNKNOWN = -1
-"""In place of a count: the policy cannot say."""
+"""In place of a count: the policy does not provide it."""
 
 
 class Account(NamedTuple):
-    """Room for what is said. Where the policy cannot say it, `sizes` has `UNKNOWN`, and numbers are not numbers."""
+    """Arrays for the report. If the policy does not provide a value, `sizes` has `UNKNOWN`, and numbers are NaN."""
 
     sizes: NDArray[np.int64]
-    """Length of the belief, how many items the user has rated, and how many of them are told by themselves."""
+    """Length of the belief, number of items that the user has rated, and number of them that are listed."""
     center: Vector
     covariance: Matrix
     radius: Vector
     inverse: Vector
-    """Eigenvalues of the inverse covariance, the least first …"""
+    """Eigenvalues of the inverse covariance, smallest first …"""
     axes: Matrix
-    """… and their vectors, one per row."""
+    """… and their eigenvectors, one per row."""
     widths: Matrix
     """Per item shown: how uncertain its mean is, now and after one more rating."""
     totals: Vector
-    """Per item shown: what all ratings of the user's own add to its mean."""
+    """Per item shown: the sum of the contributions of the user's ratings to its mean."""
     own: NDArray[np.int64]
     """Per item shown: how often the user has rated it."""
     largest: NDArray[np.int32]
-    """Per item shown: the items whose ratings add most, the largest part first …"""
+    """Per item shown: the rated items with the largest contributions, largest first …"""
     ratings: Matrix
-    """… the mean of what the user said of them …"""
+    """… the user's mean rating of them …"""
     largest_parts: Matrix
-    """… and what that adds."""
+    """… and their contributions."""
     rated: Items
     parts: Vector
-    """What each rated item adds, to the item that is looked at."""
+    """The contribution of each rated item to the current item."""
 
 
 @kernel
@@ -68,7 +68,7 @@ _attribute = or_else(attribute, _no_parts)
 
 
 def _rated(state: Any, user: int, item: int) -> tuple[int, float]:
-    """How often a user has rated an item, and the sum of that; `UNKNOWN` where the policy does not remember pairs."""
+    """How often a user has rated an item, and the sum of these ratings; `UNKNOWN` if the policy does not store pairs."""
     pairs = getattr(state, "pairs", None)
     return (_in_pairs_of if isinstance(pairs, Pairs) else _not_remembered)(state, user, item)
 
@@ -95,7 +95,7 @@ def _in_pairs(pairs: Pairs, user: int, item: int) -> tuple[int, float]:
 
 @kernel
 def describe(state: Any, settings: Any, scratch: Any, user: int, account: Account) -> None:
-    """What is believed of the user, with the axes of the region."""
+    """The belief about the user, with the axes of the region."""
     length = account.sizes[0] = _believe(state, settings, scratch, user, Belief(account.center, account.covariance, account.radius))
     if length == account.center.size:
         diagonalize(account.covariance, account.inverse, account.axes)
@@ -105,7 +105,7 @@ def describe(state: Any, settings: Any, scratch: Any, user: int, account: Accoun
 
 @kernel
 def account_for(state: Any, settings: Any, scratch: Any, user: int, known: bool, place: int, item: int, account: Account) -> None:
-    """Why the item at this place of a slate: its width, what the user's own ratings add to its mean, and which of them add most."""
+    """The item at this place of a slate: its width, the contribution of the user's ratings to its mean, and the largest of them."""
     for more in range(2):
         account.widths[place, more] = _width(state, settings, scratch, user, item, more)
     account.own[place] = _rated(state, user, item)[0] if known else 0

@@ -189,7 +189,7 @@ def _declare(operation: Callable[..., Any]) -> None:
 
 
 def or_else(operation: Callable[..., Any], otherwise: Callable[..., Any]) -> Callable[..., Any]:
-    """An optional operation as every state has it: the policy's own, or else this one, which takes the same arguments."""
+    """An optional operation for every state: the policy's own, or this fallback with the same arguments."""
 
     def either(state: Any, *others: Any) -> Any:
         return _implementations[operation].get(type(state), otherwise)(state, *others)

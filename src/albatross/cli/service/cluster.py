@@ -177,7 +177,7 @@ def verify(address: str, *, decisions: bool = False, policy: str | None = None, 
     policy
         The new place of your own policy, as file.py:Class, if it was moved.
     snapshots
-        Where snapshots are, if it was started with that.
+        Where snapshots are, if the cluster was started with --snapshots.
     """
     meet(policy)
     for home in running.homes_of(address, snapshots):
@@ -201,7 +201,7 @@ def prune(address: str, *, policy: str | None = None, snapshots: str | None = No
     policy
         Where a policy from outside is now, as file.py:Class, if it was moved.
     snapshots
-        Where snapshots are, if it is started with that: for shards that do not run.
+        Where snapshots are, if the cluster is started with --snapshots: for shards that do not run.
     """
     meet(policy)
     done = pruning.prune(address, snapshots, threading.Event().wait)

@@ -40,7 +40,7 @@ def enlist(slate: Slate, position: int) -> bool:
 
 @kernel
 def tell_best(slate: Slate, candidates: Items, told: Matrix) -> None:
-    """Item, score and mean of the best candidates, as numbers that are finite. Lists them, if the policy has filled the slate instead."""
+    """Item, score and mean of the best candidates, as finite numbers. Lists them if the policy has filled the slate instead."""
     if slate.best.size > 0 and slate.best[0] == NOBODY:
         least = -math.inf
         for position in range(candidates.size):

@@ -36,7 +36,7 @@ def _life_and_shard(incarnation: str) -> tuple[bytes, str]:
 
 
 def decision_of(genesis: Genesis, seq: int, event: Decided, explanation: Explanation | None = None) -> Decision:
-    """What is answered, once the event is in the log."""
+    """The answer, after the event is in the log."""
     name, items = decision_name(event.incarnation or genesis.folder, seq), shown_items(event.items)
     return Decision(name, event.user, genesis.policy, event.model_seq, items, event.user_ratings, explanation, event.item_version)
 

@@ -98,10 +98,10 @@ class Group:
         written: list[tuple[Ticket, Finish]] = []
         read: list[tuple[Ticket, Finish]] = []
         decided: list[tuple[Ticket, int, Outcome]] = []
-        """With the number of the event."""
+        """With the numbers of their events."""
         try:
             ahead = decide_together(self.view, [ticket.request for ticket in tickets], self.head, self.now, self.engaged.incarnation)
-        except Exception:  # a mistake of ours: one by one, it takes nobody with it
+        except Exception:  # a bug: handled one by one, it affects no other request
             self.view, ahead = Overlay(self.model), [None] * len(tickets)
         for ticket, outcome in zip(tickets, ahead, strict=True):
             kind = type(ticket.request)

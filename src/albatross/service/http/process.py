@@ -37,7 +37,7 @@ DRAIN_SECONDS = 10
 SWITCH_SECONDS = 0.0005
 """The engine's thread and the network thread take turns. With Python's default of 5 ms, an answer would mostly wait for its turn."""
 GARBAGE = 10_000
-"""Objects between two collections of garbage. A group of requests makes some hundreds; at Python's 700 it took a tenth of the time."""
+"""Objects between two garbage collections. A group of requests makes hundreds; with Python's 700, this took a tenth of the time."""
 BACKLOG = 2048
 
 log = structlog.get_logger()
@@ -239,7 +239,7 @@ async def tell_progress(engine: Served, ending: asyncio.Event, log: Any) -> None
 
 
 def settle() -> None:
-    """What there is now stays until the end: no collection of garbage need look at it again, and few are needed for the rest."""
+    """Exclude existing objects from garbage collection, because they stay until the end, and collect the rest rarely."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(GARBAGE, *gc.get_threshold()[1:])

@@ -81,7 +81,7 @@ class Glance(Generic[T]):
             return None
         if body.count(b":") > 1:
             said = body.split(b'"')[1::2]  # without escapes, every second part is a string
-            if len(set(said)) < len(said):  # it may be a value that is said twice
+            if len(set(said)) < len(said):  # perhaps only a value is repeated
                 for name in self._names if body.count(b"{") == 1 else self._inside:
                     if body.count(name) > 1:
                         return None

@@ -50,13 +50,13 @@ class Home(Protocol):
         """The store of the service's keys."""
 
     def bring_snapshots(self) -> None:
-        """Have snapshots in the folder, where they are kept elsewhere, too."""
+        """Copy snapshots into the folder, if they are also kept elsewhere."""
 
     def keep_snapshot(self, path: Path) -> None:
-        """Keep a new snapshot, by the path of its arrays, elsewhere, too."""
+        """Copy a new snapshot, named by the path of its arrays, if they are also kept elsewhere."""
 
     def remove_snapshots(self) -> None:
-        """Remove all of them, wherever they are: what they say is not true any more."""
+        """Remove all snapshots everywhere, because they are no longer valid."""
 
     def erased(self) -> None:
         """Something was erased from the log: remove old copies that still contain it."""
@@ -120,10 +120,10 @@ class FolderHome:
         return FileKeyring(self.folder)
 
     def bring_snapshots(self) -> None:
-        """They are here."""
+        """Nothing to do: they are in the folder."""
 
     def keep_snapshot(self, path: Path) -> None:
-        """It is here."""
+        """Nothing to do: it is in the folder."""
 
     def remove_snapshots(self) -> None:
         remove_all(self.folder)

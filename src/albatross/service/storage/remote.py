@@ -1,6 +1,6 @@
-"""Snapshots at a URL, for shards that may be started on any machine: written in a folder first, as everywhere, then copied there.
+"""Snapshots at a URL, for shards that may start on any machine: written to a folder first, as always, then copied there.
 
-Nothing depends on them: if they are lost, or out of reach, a start replays more.
+They only save time: if they are lost, or out of reach, a start replays more.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ from albatross.service.storage.snapshots import KEEP
 
 
 class RemoteSnapshots:
-    """A folder that fsspec knows by its URL. Only the owner of the shard writes there."""
+    """A folder at a URL that fsspec supports. Only the owner of the shard writes there."""
 
     def __init__(self, url: str) -> None:
         from fsspec.core import url_to_fs  # an extra, needed only here
@@ -24,7 +24,7 @@ class RemoteSnapshots:
         self.url = url
 
     def bring(self, folder: Path) -> None:
-        """Copy to a folder what is there and not in it. A manifest comes last, as when it is written."""
+        """Copy snapshots that a folder does not have into it. A manifest comes last, as when it is written."""
         make_folder(folder / SNAPSHOTS)
         for name in self._manifests()[-KEEP:]:
             target = folder / SNAPSHOTS / name
@@ -34,7 +34,7 @@ class RemoteSnapshots:
                         self._files.get_file(f"{self._root}/{path.name}", str(partial))
 
     def keep(self, path: Path) -> None:
-        """Copy a snapshot there, by the path of its arrays, and remove all but the newest."""
+        """Copy a snapshot there, named by the path of its arrays, and remove all but the newest."""
         self._files.makedirs(self._root, exist_ok=True)
         for part in (path, path.with_suffix(".json")):
             self._files.put_file(str(part), f"{self._root}/{part.name}")
@@ -43,7 +43,7 @@ class RemoteSnapshots:
     def remove_all(self) -> None:
         self._remove(self._manifests())
         self._files.invalidate_cache()
-        for path in self._files.glob(f"{self._root}/*.npz"):  # copied half
+        for path in self._files.glob(f"{self._root}/*.npz"):  # incomplete copies
             self._files.rm_file(path)
 
     def _remove(self, names: list[str]) -> None:

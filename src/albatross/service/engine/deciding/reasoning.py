@@ -1,4 +1,4 @@
-"""Why an item was shown, in numbers and in words: from exact contributions of the user's own ratings, and from what everybody said."""
+"""Why an item was shown, in numbers and in words: from exact contributions of the user's ratings, and from everybody's ratings."""
 
 import sys
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from albatross.service.storage.events import Part, Placed, ReasonForItem, Reason
 
 LARGEST = sys.float_info.max
 MOST_NAMED = 2
-"""Of the ratings that are told, so many are named in a sentence."""
+"""Number of listed ratings that are named in a sentence."""
 WORTH_NAMING = 0.1
 """A rating is named if its contribution is at least this share of all contributions."""
 FEW = 3
@@ -24,11 +24,11 @@ FEW = 3
 ABOVE = 0.1
 """An item is called popular if its mean rating exceeds that of all ratings by this share of the scale."""
 CLOSE = 5
-"""How many of the items that were not shown are told."""
+"""Number of listed items that were not shown."""
 
 
 def explain(view: Overlay, agent: Agent, user: str, pending: Sequence[int], placed: list[Placed], best: list[list[float]]) -> Explanation:
-    """Why these items were placed. `best`: number, score and mean of those that ranked best for the last place."""
+    """Why these items were placed. `best`: number, score and mean of the best ranked for the last place."""
     model = view.model
     row, known = model.row_of(user), user in model.users.numbers
     numbers = [view.number_of(one.item) or 0 for one in placed]
@@ -38,14 +38,14 @@ def explain(view: Overlay, agent: Agent, user: str, pending: Sequence[int], plac
 
 
 def region_of(account: Account) -> ConfidenceRegion | None:
-    """Where the user is believed to be; none where the policy does not say."""
+    """The confidence region of the user; None if the policy has none."""
     if account.sizes.item(0) == UNKNOWN:
         return None
     return ConfidenceRegion(account.center.tolist(), account.radius.item(), account.inverse.tolist(), account.axes.tolist())
 
 
 def _close(view: Overlay, shown: list[int], best: list[list[float]]) -> list[ShownItem]:
-    """What ranks next, by the model of the decision."""
+    """The next items in rank, by the model of the decision."""
     close = [line for line in best if line[0] not in shown][:CLOSE]
     names = view.names_of([int(line[0]) for line in close])
     return [ShownItem(names[at], at + 1, score, mean, score - mean, None) for at, (_, score, mean) in enumerate(close)]
@@ -137,6 +137,6 @@ def shown_items(placed: list[Placed]) -> list[ShownItem]:
 
 
 def finite(value: float) -> float:
-    """A policy that must try everything once scores it infinite, which JSON cannot say: the largest number there is stands for it."""
+    """Replace infinity by the largest number, because JSON has none: a policy that must try everything once scores it infinite."""
     number = float(value)
     return number if -LARGEST <= number <= LARGEST else max(-LARGEST, min(number, LARGEST))

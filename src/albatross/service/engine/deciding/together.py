@@ -1,6 +1,6 @@
 """Simple recommendations of a group, decided in a few calls of compiled code: one item for a known user, perhaps under a condition.
 
-They come to the same as one by one, to the bit. What is not so simple, and whatever is refused, is left to the usual way.
+The results are the same as one by one, bit for bit. Other requests, and refusals, are left to the usual path.
 """
 
 import math
@@ -22,23 +22,23 @@ from albatross.service.storage.events import Placed
 
 class Asked(NamedTuple):
     place: int
-    """Of the request in the group."""
+    """The request's place in the group."""
     seq: int
-    """Of the decision."""
+    """The number of the decision."""
     request: Recommend
 
 
 class Alike(NamedTuple):
-    """Requests that leave the same items to choose from."""
+    """Requests with the same items to choose from."""
 
     candidates: Items
     asked: list[Asked]
 
 
 def decide_together(view: Overlay, requests: Sequence[Request[Any]], head: int, at: float, incarnation: str) -> list[Outcome | None]:
-    """The decisions of a group up to the first request that is neither simple nor a rating: they take the next numbers behind the head.
+    """The decisions of a group up to the first request that is neither simple nor a rating: they take the next numbers after the head.
 
-    None in the place of whatever is left to the usual way.
+    None for every request that is left to the usual path.
     """
     outcomes: list[Outcome | None] = [None] * len(requests)
     model, seq = view.model, head
@@ -91,7 +91,7 @@ def _decide_all(
         names = [stream_name(model.genesis, seq) for _, seq, _ in asked]
         first = asked[0].request
         rules, n_best = rules_of(first), min(CLOSE + 1, candidates.size) if first.explain else 0
-        # Without rules chance is asked first, with them last: so it was when the first such decision was logged.
+        # Without rules the random number is drawn first, with rules last: logged decisions depend on this order.
         chosen = choose_together(model.agent, model.turner, names, floor, rules is None, rows, candidates, pending, n_best)
         for (place, seq, request), waiting, position, score, mean, likely, best in zip(asked, pending, *chosen, strict=True):
             if position == NOT_CHOSEN:

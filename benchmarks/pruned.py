@@ -46,9 +46,8 @@ def compare(policy: Policy, ratings: int) -> str:
         shard.agent.replay(users[own] // SHARDS, items[own], given[own])
     after = error(rebuilt, truth)
     exchanged(rebuilt)
-    return (
-        f"{policy.policy_name():<12}{ratings:>8,} ratings: {before:.3f} before, {after:.3f} rebuilt, {error(rebuilt, truth):.3f} exchanged"
-    )
+    last = error(rebuilt, truth)
+    return f"{policy.policy_name():<12}{ratings:>8,} ratings: {before:.3f} before, {after:.3f} rebuilt, {last:.3f} exchanged"
 
 
 def exchanged(shards: list[Exchange]) -> list[Payload]:

@@ -133,10 +133,11 @@ class Machines:
 
         self._cluster: Any = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
         self.address: str = self._cluster.address
-        self._nodes = [self._cluster.add_node(num_cpus=1) for _ in range(nodes)]
+        self._count, self._nodes = nodes, list[Any]()
+        self.replace()
 
     def lose(self, pids: Sequence[int], whole: bool) -> list[int]:
-        """Kill the raylet that has most of these processes, with all of them where a whole node is lost; and begin another node."""
+        """Kill the raylet that has most of these processes, with all of them where a whole node is lost."""
         raylets = {node: node.all_processes["raylet"][0].process.pid for node in self._nodes}
         parents = {pid: _parent(pid) for pid in pids}
         node = max(self._nodes, key=lambda one: list(parents.values()).count(raylets[one]))
@@ -146,8 +147,11 @@ class Machines:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self._nodes.remove(node)
-        self._nodes.append(self._cluster.add_node(num_cpus=1))
         return lost
+
+    def replace(self) -> None:
+        """Begin nodes in the place of those that were lost."""
+        self._nodes += [self._cluster.add_node(num_cpus=1) for _ in range(self._count - len(self._nodes))]
 
     def close(self) -> None:
         self._cluster.shutdown()
@@ -187,9 +191,8 @@ class Tormentor:
         """All shards but the one that is paused."""
         return [shard for shard in found["shards"] if self._paused is None or shard["shard"] != self._paused["shard"]]
 
-    def harm(self, kinds: Counter[str]) -> None:
-        """Do these faults, all at one time."""
-        before = self.status(self.whole)
+    def harm(self, kinds: Counter[str], before: dict[str, Any]) -> Callable[[dict[str, Any]], bool]:
+        """Do these faults, all at one time. Returns what is to be waited for."""
         active, fronts = self.active(before), before["fronts"]
         shards = self.chance.sample(active, min(kinds["shard"], len(active)))
         gone = self.chance.sample([front["pid"] for front in fronts], min(kinds["front"], len(fronts)))
@@ -213,22 +216,19 @@ class Tormentor:
             shards = active
             self.done["postgres"] += 1
         moved = {shard["shard"]: shard["epoch"] for shard in shards}
-        self.status(
-            lambda now: (
-                self.whole(now)
-                and all(shard["epoch"] > moved.get(shard["shard"], 0) for shard in self.active(now))
-                and not {front["pid"] for front in now["fronts"]} & set(gone)
-            )
+        return lambda now: (
+            self.whole(now)
+            and all(shard["epoch"] > moved.get(shard["shard"], 0) for shard in self.active(now))
+            and not {front["pid"] for front in now["fronts"]} & set(gone)
         )
-        self._resume(wait=False)
 
     def pause(self) -> None:
         """Stop an owner, until another process has had the lease."""
-        self._resume(wait=True)
+        self.resume(wait=True)
         self._paused = self.chance.choice(self.status(self.whole)["shards"])
         os.kill(self._paused["pid"], signal.SIGSTOP)
 
-    def _resume(self, wait: bool) -> None:
+    def resume(self, wait: bool = False) -> None:
         """Let a paused owner go on once it has lost the lease: it must find that it is replaced."""
         shard, pause = self._paused, threading.Event()
         while shard is not None:
@@ -247,7 +247,7 @@ class Tormentor:
             self.status(lambda now: self.whole(now) and now["shards"][shard["shard"]]["epoch"] > shard["epoch"] + 1)
 
     def rest(self) -> None:
-        self._resume(wait=True)
+        self.resume(wait=True)
         self.status(self.whole)
 
 
@@ -292,7 +292,11 @@ async def torment(
             await answered.wait()
             if number in paused:
                 await asyncio.to_thread(tormentor.pause)
-            await asyncio.to_thread(tormentor.harm, kinds)
+            back = tormentor.harm(kinds, await asyncio.to_thread(tormentor.status, tormentor.whole))
+            await asyncio.to_thread(tormentor.status, back)
+            await asyncio.to_thread(tormentor.resume)
+            if machines is not None:
+                machines.replace()  # by the main thread: Ray lets no other begin a node
             if tell:
                 acknowledged = len(story.acknowledged) + len(story.decisions)
                 print(f"{tormentor.done.total():,} faults in {time.monotonic() - began:.0f} s, {acknowledged:,} acknowledged", flush=True)

@@ -1,25 +1,32 @@
-"""Parts of a cluster are killed and paused while sixteen clients write. `make chaos-cluster` does the same a thousand times."""
+"""Parts of a cluster are killed and paused while sixteen clients write. `make chaos-cluster` does the same with a thousand faults."""
 
 import asyncio
+import contextlib
+import random
 from pathlib import Path
 
 import pytest
-from faults.cluster import torment
+from faults.cluster import KINDS, NODES, Machines, planned, torment
 
 from albatross.core.errors import InvalidInput
 from albatross.service.tools.private_postgres import PrivatePostgres, binaries
 
-KILLS, PAUSES, SHARDS = 4, 1, 2
+FAULTS, PAUSES, SHARDS = 100, 1, 4
 
 
 @pytest.mark.xdist_group("ray")
 def test_nothing_acknowledged_is_lost_whatever_part_of_a_cluster_dies(tmp_path: Path) -> None:
+    """Shards, fronts, raylets and whole nodes are killed, PostgreSQL is restarted, and a paused owner of a shard wakes up too late."""
     try:
         binaries()
     except InvalidInput as missing:
         pytest.skip(str(missing))
-    with PrivatePostgres() as server:
-        verdict = asyncio.run(torment(server.create_database("service"), server, tmp_path, KILLS, PAUSES, SHARDS))
-    assert verdict.faults == {"shard": 2, "front": 1, "postgres": 1, "pause": 1}
+    chance = random.Random(0)
+    rounds = planned(FAULTS, chance, machines=True, shards=SHARDS)
+    with PrivatePostgres() as server, contextlib.closing(Machines(NODES)) as machines:
+        address = server.create_database("service")
+        verdict = asyncio.run(torment(address, server, tmp_path, rounds, PAUSES, SHARDS, chance, machines))
+    assert set(verdict.faults) == {*KINDS, "pause"}
+    assert sum(verdict.faults.values()) >= 0.9 * FAULTS  # a connection that is gone already is not cut
     assert verdict.acknowledged > 100
     assert verdict.sound, str(verdict)

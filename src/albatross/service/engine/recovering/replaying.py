@@ -47,9 +47,11 @@ def _begin(folder: Path, log: ReadableLog, genesis: Genesis, seq: int) -> Model:
         chain = log.chain_at(manifest.seq) if manifest.seq <= seq else None
         if chain is not None and chain.hex() == manifest.chain:
             try:
-                return snapshots.load(path, manifest, genesis)
+                model = snapshots.load(path, manifest, genesis)
             except InvalidInput:
                 continue
+            if model.base == log.base_version():
+                return model
     return begun(log, genesis)
 
 

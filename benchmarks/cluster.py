@@ -35,6 +35,8 @@ from benchmarks.loopback import Connection
 
 USERS, ITEMS, RANK, SHARDS = 1_000, 1_700, 5, 2
 IN_FLIGHT, REQUESTS, ROUNDS = 16, 1_500, 3
+MANY = 64
+"""Requests under way where a call to a shard is worth its cost."""
 LINES, BATCHES = 1_000, 4
 """Lines of a batch, and batches under way at one time."""
 EVENTS = 100_000
@@ -161,6 +163,8 @@ async def compare(server: PrivatePostgres, one: int, several: int, single: dict[
     shapes: tuple[tuple[str, str, int, int, int], ...] = (
         ("durable feedbacks", "feedback", REQUESTS, IN_FLIGHT, 1),
         ("recommendations", "recommend", REQUESTS, IN_FLIGHT, 1),
+        (f"durable feedbacks, {MANY} under way", "feedback", 2 * REQUESTS, MANY, 1),
+        (f"recommendations, {MANY} under way", "recommend", 2 * REQUESTS, MANY, 1),
         ("events in NDJSON batches", "batch", 40, BATCHES, LINES),
     )
     for name, method, count, in_flight, unit in shapes:

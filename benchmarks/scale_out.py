@@ -10,7 +10,7 @@ import contextlib
 import os
 import tempfile
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ from albatross.service.http.turns import MOST_BATCHES
 from albatross.service.storage.postgres.session import connect
 from albatross.service.tools.private_postgres import PrivatePostgres
 from benchmarks import machine
-from benchmarks.cluster import RANK, Asking, command, load, postgres_of, seconds_of, wait_ready
+from benchmarks.cluster import RANK, TICKS, Asking, command, load, postgres_of, seconds_of, wait_ready
 
 SMALL = 100
 BATCHES, LINES = 4, 1_000
@@ -44,6 +44,8 @@ class Run(NamedTuple):
     versions: int
     written: int
     """Bytes that PostgreSQL has written to its journal."""
+    others: float
+    """Processors that were busy with something else."""
 
 
 class Cluster:
@@ -53,10 +55,11 @@ class Cluster:
 
     async def run(self, lines: int, count: int, in_flight: int) -> Run:
         asked = [("/v1/feedback/batch", self.asking.lines(lines)) for _ in range(count)]
-        versions, spent, written = self._versions(), self._spent(), self._written()
+        versions, spent, written, busy = self._versions(), self._spent(), self._written(), busy_seconds()
         seconds, _ = await load(self.port, asked.__getitem__, count, in_flight)
-        after = self._spent() - spent
-        return Run(lines * count, seconds, after, self._versions() - versions, self._written() - written)
+        after, all_busy = self._spent() - spent, busy_seconds() - busy
+        others = max(all_busy - float(after.sum()), 0.0) / seconds
+        return Run(lines * count, seconds, after, self._versions() - versions, self._written() - written, others)
 
     def _versions(self) -> int:
         return int(running.status(self.address)["item_version"])
@@ -106,41 +109,58 @@ class Model(NamedTuple):
     rating: Times
     version: Times
     """Per version and shard."""
-    commit: float
-    """Seconds a shard waits for each commit."""
+    flush: float
+    """Seconds that the disk takes for a commit."""
 
-    def events_a_second(self, shards: int, versions: float) -> float:
-        """With several batches under way and so many versions a second, by mean value analysis of two queues.
+    def events_a_second(self, shards: int, versions: float, others: float) -> float:
+        """With several batches under way, so many versions per second, and so many processors taken by others.
 
-        A shard does one thing after the other: it learns a group, waits for the commit, folds a version. All shards work at the same time
-        on their parts of a slice. Everything else shares the processors that shards leave free.
+        A batch waits for its shards. Each shard does one thing after the other: it learns its part of a slice, PostgreSQL writes it, the
+        disk keeps it. All shards work at the same time. Computing takes longer the busier the processors are, as in a queue with several
+        servers and random arrivals.
         """
-        slices = max(1.0, LINES / (SLICE * min(shards, MOST_BREADTH)))
-        each = LINES / slices / shards
-        at = KINDS.index("shards")
-        own = slices * (self.group[at] + self.rating[at] * each + self.commit) / (1 - versions * self.version[at])
-        others = slices * shards * self.group + self.rating * LINES
-        busy = shards * slices * (self.group[at] + self.rating[at] * each)  # of one batch, all shards together
-        exchanging = versions * shards * self.version.sum()
         cores = float(os.cpu_count() or 1)
+        slices = max(1.0, LINES / (SLICE * min(shards, MOST_BREADTH)))
+        whole = slices * shards * self.group + self.rating * LINES
+        serial = [KINDS.index(kind) for kind in ("shards", "PostgreSQL")]
+        own, rest = whole[serial].sum() / shards, whole.sum() - whole[serial].sum()
+        exchanging = versions * shards * float(self.version.sum())
+        pausing = versions * float(self.version[serial[0]])  # of a shard, which learns nothing meanwhile
         rate = 0.0
-        for _ in range(100):  # how much the shards leave free depends on the rate, which depends on that
-            free = max(cores - exchanging - rate * busy, cores / 10)
-            shared = (others.sum() - others[at]) / min(free, cores / 2)
-            stretched = own * max(1.0, (rate * (busy + others.sum() - others[at]) + exchanging) / cores)
-            rate += 0.2 * (_throughput([stretched, shared], MOST_BATCHES) - rate)
+        for _ in range(200):  # how busy the processors are depends on the rate, which depends on that
+            load = min((rate * whole.sum() + exchanging + others) / cores, 0.99)
+            longer = 1 / (1 - load**cores)
+            at_shards = (own * longer + slices * self.flush) / max(1 - pausing * longer, 0.1)
+            rate += 0.1 * (_throughput(at_shards, rest * longer, MOST_BATCHES) - rate)
         return rate * LINES
 
 
-def _throughput(demands: Sequence[float], customers: int) -> float:
-    """Customers per second of a closed network of queues with these service demands, by mean value analysis."""
-    lengths = [0.0] * len(demands)
-    rate = 0.0
+def _throughput(queued: float, apart: float, customers: int) -> float:
+    """How many customers per second a closed system serves: each is served, one after the other, and then busy elsewhere."""
+    length = rate = 0.0
     for number in range(1, customers + 1):
-        stays = [demand * (1 + length) for demand, length in zip(demands, lengths, strict=True)]
-        rate = number / sum(stays)
-        lengths = [rate * stay for stay in stays]
+        stay = queued * (1 + length)
+        rate = number / (stay + apart)
+        length = rate * stay
     return rate
+
+
+def flush_seconds(folder: Path) -> float:
+    """How long the disk takes to keep what a commit writes."""
+    times = []
+    with (folder / "journal").open("wb", buffering=0) as file:
+        for _ in range(30):
+            began = time.perf_counter()
+            file.write(os.urandom(2**18))
+            os.fdatasync(file.fileno())
+            times.append(time.perf_counter() - began)
+    return float(np.median(times))
+
+
+def busy_seconds() -> float:
+    """Processor time of everybody on this machine."""
+    fields = [int(field) for field in Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
+    return (sum(fields) - fields[3] - fields[4]) / TICKS
 
 
 async def measure(server: PrivatePostgres, scratch: Path) -> None:
@@ -149,7 +169,6 @@ async def measure(server: PrivatePostgres, scratch: Path) -> None:
         per_group = [run.spent / run.events * lines for run, lines in ((small, SMALL), (large, SLICE))]
         rating = np.maximum((per_group[1] - per_group[0]) / (SLICE - SMALL), 0.0)
         group = np.maximum(per_group[0] - SMALL * rating, 0.0)
-        commit = max(large.seconds / 40 - per_group[1].sum(), 0.0)
         runs = {1: await one.run(LINES, 60, BATCHES)}
     async with cluster(server, scratch, 2) as two:
         alone = await two.run(SLICE, 40, 1)
@@ -158,18 +177,33 @@ async def measure(server: PrivatePostgres, scratch: Path) -> None:
         runs[2] = await two.run(LINES, 60, BATCHES)
     async with cluster(server, scratch, 4) as four:
         runs[4] = await four.run(LINES, 60, BATCHES)
-    model = Model(group, rating, version, commit)
+    model = Model(group, rating, version, flush_seconds(scratch))
     print(f"| processor time in µs | {' | '.join(KINDS)} |", "| --- |" + " ---: |" * len(KINDS), sep="\n")
     for name, row in (("a group", group), ("a rating", rating), ("a version, each shard", version)):
         print(f"| {name} | {' | '.join(f'{value * 1e6:,.1f}' for value in row)} |")
-    print(f"In addition, a commit takes {commit * 1e3:.1f} ms.\n")
-    print("| shards | events a second | by the model | versions a second | processor time of an event, µs | journal, bytes an event |")
-    print("| ---: | ---: | ---: | ---: | ---: | ---: |")
+    print(f"The disk takes {model.flush * 1e3:.1f} ms for a commit.\n")
+    columns = (
+        "shards",
+        "events per second",
+        "by the model",
+        "versions per second",
+        "µs per event",
+        "journal bytes per event",
+        "other load",
+    )
+    print(f"| {' | '.join(columns)} |", "|" + " ---: |" * len(columns), sep="\n")
     for shards, run in runs.items():
         rate, versions = run.events / run.seconds, run.versions / run.seconds
-        said = model.events_a_second(shards, versions)
+        said = model.events_a_second(shards, versions, run.others)
         spent, written = run.spent.sum() / run.events * 1e6, run.written / run.events
-        told = (f"{rate:,.0f}", f"{said:,.0f} ({said / rate - 1:+.0%})", f"{versions:.0f}", f"{spent:.0f}", f"{written:,.0f}")
+        told = (
+            f"{rate:,.0f}",
+            f"{said:,.0f} ({said / rate - 1:+.0%})",
+            f"{versions:.0f}",
+            f"{spent:.0f}",
+            f"{written:,.0f}",
+            f"{run.others:.2f}",
+        )
         print(f"| {shards} | {' | '.join(told)} |")
 
 

@@ -112,8 +112,9 @@ def test_of_several_shards_the_log_of_one_is_shown(tab: Any, learned: Live) -> N
         page.get_by_test_id("log-scrub").focus()
         page.keyboard.press("ArrowRight")
     assert asked.value.post_data_json == {"seq": 101, "n": 5, "shard": 0}
+    page.locator("[data-testid=log-past][data-seq='101']").wait_for()
     page.get_by_test_id("log-shard").select_option("1")
-    page.get_by_text("shard is 1; accepted: none, or 0").first.wait_for()
+    page.get_by_text("shard is 1; accepted: none, or 0, which is the only one here").wait_for()
 
 
 def test_every_figure_has_its_data_as_csv_and_json(tab: Any) -> None:

@@ -1,6 +1,7 @@
 """Several shards, each an engine over the log of its own users: what one learns, all know, and each replays alone."""
 
 import contextlib
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -46,11 +47,13 @@ from albatross.service.api.requests import (
 )
 from albatross.service.api.routes import JSON, ROUTES
 from albatross.service.api.rules import Where
+from albatross.service.cluster import exchanging as exchanging_module
 from albatross.service.cluster.exchanging import CLOSE, WAIT
 from albatross.service.cluster.merging import plan_of
 from albatross.service.cluster.placing import shard_of
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.options import Options
+from albatross.service.engine.learned.shared import Content
 from albatross.service.engine.sharing import TakeAdded
 from albatross.service.storage.events import Item, encode
 from albatross.service.storage.postgres.lease import Fenced, Lease
@@ -315,6 +318,34 @@ def test_a_payload_that_comes_twice_counts_once(databases: Place, tmp_path: Path
         given += rate(town, 10, seed=1)
         town.settle()
         assert [sums(town, shard) for shard in range(2)] == [expected(given)] * 2
+
+
+def test_what_was_lost_before_it_became_a_version_is_said_again(databases: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with the server: what waits is not in its journal."""
+    address = databases.address("shop")
+    monkeypatch.setattr(exchanging_module, "CLOSE", "SELECT 1")  # no version is ever made
+    ending = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = %s"
+    with (
+        Town(address, tmp_path, OPTIONS, shards=2) as town,
+        contextlib.closing(psycopg.connect(address, autocommit=True)) as outside,
+    ):
+        town.ask(Feedback("once", 3, user="u3", item="i1"))
+        home = shard_of("u3", 2)
+        end = time.monotonic() + 60
+
+        def wait_for_word() -> bool:
+            while time.monotonic() < end:
+                found = outside.execute("SELECT content FROM albatross.waiting WHERE shard = %s", (home,)).fetchone()
+                if found is not None and Content.from_bytes(found[0]).items.size:
+                    return True
+            return False
+
+        assert wait_for_word()
+        while town.exchanging[home]._news():
+            assert time.monotonic() < end
+        outside.execute("TRUNCATE albatross.waiting")
+        outside.execute(ending, ("albatross exchange",))
+        assert wait_for_word()
 
 
 def test_a_lost_or_other_payload_is_noticed(databases: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

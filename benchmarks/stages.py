@@ -19,10 +19,10 @@ from albatross.service.api.answers import Accepted, Decision, Readiness, ShownIt
 from albatross.service.api.requests import Feedback, FeedbackBatch, Recommend
 from albatross.service.engine import engine as engine_module
 from albatross.service.engine import group as group_module
-from albatross.service.engine.deciding import choosing
+from albatross.service.engine.deciding import together
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.group import Group
-from albatross.service.engine.handling import rating, recommending
+from albatross.service.engine.handling import rating
 from albatross.service.engine.learned.model import Model
 from albatross.service.engine.learned.options import Options
 from albatross.service.engine.tickets import Ticket
@@ -53,12 +53,11 @@ NETWORK: list[tuple[str, Any, str]] = [
     ("the rest of the network's part", Application, "_settle"),
 ]
 ENGINE: list[tuple[str, Any, str]] = [
-    ("checking", recommending, "check_recommend"),
     ("checking", rating, "check_feedback"),
-    ("the decision's stream", choosing, "decision_stream"),
-    ("choosing, compiled", choosing, "choose_counting"),
-    ("deciding, but for that", recommending, "decide"),
-    ("the name of the decision, the answer", recommending, "_decision"),
+    ("the decision's stream", together, "stream_name"),
+    ("choosing, compiled", together, "choose_together"),
+    ("deciding, but for that", group_module, "decide_together"),
+    ("the name of the decision, the answer", group_module, "decision_of"),
     ("handles: hashing", group_module, "handles_asked"),
     ("handles: looking for them", SQLiteLog, "find_all"),
     ("handles: their sum", group_module, "summed"),

@@ -1,4 +1,4 @@
-"""Many choices in one call of compiled code, each with a random stream of its own."""
+"""Many choices in one call of compiled code, each with a random stream of its own; and what ranked best in one of them."""
 
 import math
 from collections.abc import Sequence
@@ -92,3 +92,15 @@ def choose_together(
     agent.run(choose_each, turner.random, *turner.addresses, names, floor, chance_first, *places, positions, numbers, best, told)
     scores, means, certainties = numbers.tolist()
     return Chosen(positions.tolist(), scores, means, certainties, told.tolist())
+
+
+def tell(mind: Any, drawing: Any, candidates: Items, best: Items, told: NDArray[np.float64]) -> None:
+    slate = parts_of(mind).slate
+    tell_best(Slate(slate.scores, slate.means, True, best), candidates, told)
+
+
+def best_of_slate(agent: Agent, random: np.random.Generator, candidates: Items, listed: Items) -> list[list[float]]:
+    """Item, score and mean of the best of these candidates: as the policy has listed them, or of the slate it has filled for them."""
+    told = np.empty((listed.size, 3))
+    agent.run(tell, random, candidates, listed, told)
+    return told.tolist()

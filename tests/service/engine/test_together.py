@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from albatross.policies.alb import ALB
 from albatross.policies.item_mean import ItemMean
 from albatross.policies.mean_field import MeanField
+from albatross.policies.pts import PTS
 from albatross.service.api.answers import Answer, Decision
 from albatross.service.api.requests import Feedback, Recommend, Request, UpsertItem
 from albatross.service.api.rules import Where
@@ -62,7 +63,7 @@ def life(folder: Path, policy: Any, floor: float, rounds: int) -> list[Answer | 
     return told
 
 
-@pytest.mark.parametrize("policy", [ALB(rank=2), MeanField(rank=2), ItemMean()], ids=["alb", "mean-field", "item-mean"])
+@pytest.mark.parametrize("policy", [PTS(n_particles=5, rank=2), MeanField(rank=2), ItemMean()], ids=["pts", "mean-field", "item-mean"])
 def test_together_is_as_one_by_one(policy: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     decided = 0
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from albatross.core.agent import Agent, choose, room_for_best
 from albatross.core.beliefs import choose_supposing
 from albatross.core.streams import stream
+from albatross.core.together import best_of_slate
 from albatross.kernels.operations import ALL_ITEMS, Items, offers, suppose
 from albatross.service.api.answers import ConfidenceRegion, Explanation, HistoryEntry, UserView
 from albatross.service.api.errors import NoEligibleCandidate
@@ -63,7 +64,7 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
         remaining = np.delete(remaining, position)
     explanation = None
     if request.explain:
-        explanation = explain(view, agent, request.whom, pending.tolist(), placed, ranked(agent, remaining, listed))
+        explanation = explain(view, agent, request.whom, pending.tolist(), placed, best_of_slate(agent, random, remaining, listed))
     return outcome_of(model, request, model_seq, at, incarnation, placed, explanation)
 
 
@@ -100,13 +101,6 @@ def outcome_of(
 def room_for_close(candidates: Items) -> Items:
     """Where the policy may list the item it shows, and those that were close."""
     return room_for_best(min(CLOSE + 1, candidates.size))
-
-
-def ranked(agent: Agent, candidates: Items, listed: Items) -> list[list[float]]:
-    """Number, score and mean of what the policy has listed, or of the best of a slate filled for the candidates."""
-    scores, means = agent.slate.scores, agent.slate.means
-    best = agent.best(listed.size, candidates.size, listed).tolist()
-    return [[candidates.item(at), finite(scores.item(at)), finite(means.item(at))] for at in best]
 
 
 def others(candidates: Items, pending: Items) -> Items:

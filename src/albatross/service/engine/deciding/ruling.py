@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from albatross.core.agent import Agent
 from albatross.core.streams import Turner
+from albatross.core.together import best_of_slate
 from albatross.kernels.operations import ALL_ITEMS, Items, Slate, offers, suppose
 from albatross.service.api.requests import Recommend
 from albatross.service.api.rules import Fresh, Quota, Where
@@ -28,7 +29,6 @@ from albatross.service.engine.deciding.choosing import (
     likelihood_of_other,
     others,
     outcome_of,
-    ranked,
     room_for_close,
 )
 from albatross.service.engine.deciding.newcomers import FreshByPlace, Newcomers
@@ -132,7 +132,7 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
         remaining = quotas.left(np.delete(offered, position), number)
     explanation = None
     if explained:
-        explanation = explain(view, agent, request.whom, pending.tolist(), placed, ranked(agent, offered, listed))
+        explanation = explain(view, agent, request.whom, pending.tolist(), placed, best_of_slate(agent, random, offered, listed))
     return outcome_of(model, request, model_seq, at, incarnation, placed, explanation, rules_of(request))
 
 

@@ -3,7 +3,22 @@
 import sys
 from collections.abc import Callable, Iterator
 
-from benchmarks import alb, commands, every_policy, grid, machine, mean_field, page, rivals, scale, search, shards, ten_million, trials
+from benchmarks import (
+    alb,
+    commands,
+    every_policy,
+    grid,
+    machine,
+    mean_field,
+    mean_field_profile,
+    page,
+    rivals,
+    scale,
+    search,
+    shards,
+    ten_million,
+    trials,
+)
 from benchmarks.measuring import Line
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Line]]] = {
@@ -19,6 +34,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Line]]] = {
     "users": scale.users,
     "memory": scale.memory,
     "default-step": mean_field.steps,
+    "default-scoring": mean_field.scoring,
     "default-search": mean_field.search,
     "n-best": mean_field.rankings,
     "learning": mean_field.learning,
@@ -41,6 +57,7 @@ LONGER: dict[str, Callable[[], Iterator[Line]]] = {
     "ten-million-tenth": ten_million.tenth,
     "ten-million": ten_million.whole,
     "profile": trials.profiles,
+    "mean-field-profile": mean_field_profile.profile,
     "page-map": page.page_map,
     "page-million": page.page_million,
 }

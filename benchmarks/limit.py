@@ -1,8 +1,10 @@
 """The arithmetic limit of the machine: the multiply-adds of scoring, and nothing else.
 
-Scoring an item of rank k takes k(k + 1)/2 multiply-adds to whiten it, k to square that and k for its mean. Here as many are done with
-the same coordinates in the same layout, each read once, fused, with the rank known to the compiler, and with all else in registers:
-no roots, no results to write, no scores to compare. The result is useless, and nothing that does the same work can be quicker.
+With ALB, scoring an item of rank k takes k(k + 1)/2 multiply-adds to whiten it, k to square that and k for its mean. Mean-field knows an
+offset and a covariance of each item, too: (k + 1)(k + 2)/2 to whiten it, k + 1 to square that, k for its mean, and (k + 1)(k + 2)/2 for the
+variance that comes from the item. Here as many are done with the same coordinates in the same layout, each read once, fused, with the
+rank known to the compiler, and with all else in registers: no roots, no results to write, no scores to compare. The result is useless,
+and nothing that does the same work can be quicker.
 """
 
 import functools
@@ -28,15 +30,20 @@ N_SUMS = 2
 """Vectors of sums: with LANES numbers each, as many in flight as additions take time, and no more than there are registers."""
 
 
-def multiply_adds(rank: int) -> int:
-    """Of one item."""
-    return rank * (rank + 1) // 2 + 2 * rank
+def terms_of_alb(rank: int) -> tuple[int, ...]:
+    """Multiply-adds per coordinate of an item."""
+    return tuple(rank - row + 2 for row in range(rank))
+
+
+def terms_of_mean_field(rank: int) -> tuple[int, ...]:
+    """The same for its moments: the vector, the one, then the second moments."""
+    return (*(rank - row + 3 for row in range(rank)), 2, *[1] * ((rank + 1) * (rank + 2) // 2))
 
 
 @functools.cache
-def triad(rank: int) -> Callable[..., None]:
+def triad(terms: tuple[int, ...]) -> Callable[..., None]:
     """A compiled function that does this for all items once per moment, and reads the clock before each time and at the end."""
-    emit: Any = intrinsic(_triad(rank))
+    emit: Any = intrinsic(_triad(terms))
 
     def repeat(coordinates, weights, sums, moments, reading):  # type: ignore[no-untyped-def]
         for repetition in range(moments.size - 1):
@@ -47,7 +54,7 @@ def triad(rank: int) -> Callable[..., None]:
     return numba.njit(**OPTIONS)(repeat)  # type: ignore[no-any-return]
 
 
-def _triad(rank: int) -> Callable[..., Any]:
+def _triad(terms: tuple[int, ...]) -> Callable[..., Any]:
     def declared(context, coordinates, weights, sums):  # type: ignore[no-untyped-def]
         def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
             def pointer(which: int, *indices: int | Any) -> Any:
@@ -70,9 +77,9 @@ def _triad(rank: int) -> Callable[..., Any]:
             n_items = write.unpack_tuple(builder, structure.shape, 2)[1]
             with write.for_range(builder, builder.udiv(n_items, n_items.type(LANES))) as loop:
                 start, turn = builder.mul(loop.index, loop.index.type(LANES)), 0
-                for row in range(rank):
+                for row, n_terms in enumerate(terms):
                     numbers = builder.load(lanes(0, row, start), align=8)
-                    for _ in range(rank - row + 2):
+                    for _ in range(n_terms):
                         total = totals[turn % N_SUMS]
                         builder.store(builder.call(fused, [factors[turn % N_SUMS], numbers, builder.load(total)]), total)
                         turn += 1
@@ -85,10 +92,10 @@ def _triad(rank: int) -> Callable[..., Any]:
     return declared
 
 
-def seconds(item_factors: NDArray[np.float64], repetitions: int) -> NDArray[np.float64]:
-    """The time of the multiply-adds of scoring all items, per repetition."""
-    coordinates = item_factors.T
+def seconds(columns: NDArray[np.float64], terms: tuple[int, ...], repetitions: int) -> NDArray[np.float64]:
+    """The time of so many multiply-adds with each column of all items, per repetition."""
+    coordinates = columns.T
     moments = np.zeros(repetitions + 1, np.int64)
     sums = np.zeros((N_SUMS, LANES))
-    triad(coordinates.shape[0])(coordinates, np.linspace(0.1, 0.2, N_SUMS), sums, moments, new_reading(coordinates.shape[1]))
+    triad(terms)(coordinates, np.linspace(0.1, 0.2, N_SUMS), sums, moments, new_reading(coordinates.shape[1]))
     return 1e-9 * np.diff(moments)

@@ -1,5 +1,6 @@
 """The default policy beside ALB: steps of whole trials, large catalogues, rankings, learning, single calls, and where the time goes."""
 
+import math
 import statistics
 import time
 from collections.abc import Iterator
@@ -13,13 +14,21 @@ from albatross import Agent, simulate
 from albatross.core.agent import room_for_best
 from albatross.core.policy import Policy
 from albatross.environments.synthetic import Gaussian
+from albatross.kernels.compiling import program
+from albatross.kernels.mean_field.choosing import look_at_others
+from albatross.kernels.mean_field.learning import place_user
+from albatross.kernels.mean_field.measuring import measure_listed, weigh_partners
+from albatross.kernels.mean_field.valuing import Reach, Scales, reach_of, scales_of
 from albatross.kernels.operations import ALL_ITEMS
 from albatross.policies import create
 from albatross.policies.alb import ALB
 from albatross.policies.mean_field import MeanField
 from albatross.studies.paper import available_environments
+from benchmarks.grid import NEAR_THE_LIMIT
+from benchmarks.limit import seconds as least_seconds
+from benchmarks.limit import terms_of_mean_field
 from benchmarks.measuring import Line, Quantity, cpu_seconds, medians_in_turns
-from benchmarks.stepping import Watched
+from benchmarks.stepping import Watched, new_reading, now
 
 N_USERS, N_RATINGS = 20_000, 60_000
 HORIZON = 25_000
@@ -65,6 +74,36 @@ def search(sizes: tuple[tuple[int, float], ...] = ((100_000, 1 / 3), (1_000_000,
         medians = {name: Quantity(name, statistics.median(taken)) for name, taken in seconds.items()}
         for name in ("search", "search, exclude"):
             yield Line.at_most(f"best of {n_items:,} items, rank 5", medians[name], medians["every item"], round(most, 3))
+
+
+def scoring(catalogues: tuple[tuple[int, int], ...] = ((5, 1_682), (5, 20_000), (16, 1_682), (32, 1_682))) -> Iterator[Line]:
+    """The best of all items, none of which the user has rated, against the multiply-adds alone: the quickest of repetitions in turns."""
+    for rank, n_items in catalogues:
+        agent = _informed(MeanField(rank=rank), n_items)
+        state, settings, scratch = agent.state, agent.settings, agent.scratch
+        place_user(state, scratch.room, 0)
+        weigh_partners(scratch)
+        scales = scales_of(state, settings, scratch, 1.0, float(n_items), float(n_items - state.counts[0].items))
+        repetitions, terms = max(4, min(200, 10_000_000 // (n_items * rank))), terms_of_mean_field(rank)
+        taken: tuple[list[float], list[float]] = ([], [])
+        for _ in range(5):
+            moments = np.zeros(repetitions + 1, np.int64)
+            program(score, type(state))(state, scratch, scales, reach_of(scales), moments, new_reading(n_items))
+            taken[0].append(1e-9 * float(np.diff(moments).min()))
+            taken[1].append(float(least_seconds(state.item_columns, terms, repetitions).min()))
+        what, one, other = f"scoring, k = {rank}, m = {n_items:,}", Quantity("mean-field", min(taken[0])), Quantity("limit", min(taken[1]))
+        yield Line.at_most(what, one, other, NEAR_THE_LIMIT) if rank == 5 else Line(what, one, other)
+
+
+def score(state: Any, scratch: Any, scales: Scales, reach: Reach, moments: NDArray[np.int64], reading: NDArray[np.int64]) -> None:
+    """Find the best of all items once per moment, and read the clock before each time and at the end."""
+    n_items = state.item_moments.shape[0]
+    for repetition in range(moments.size - 1):
+        moments[repetition] = now(reading)
+        measure_listed(state, scratch, scratch.listed[:0], n_items, scratch.means)
+        _, place, _, _ = look_at_others(scratch, scales, reach, n_items, -math.inf, -math.inf, 0, 0.0, 0)
+        scratch.nearby[0] = place
+    moments[-1] = now(reading)
 
 
 def rankings() -> Iterator[Line]:

@@ -30,13 +30,18 @@ def outer(x: float) -> float:
 def optimized(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of what is optimized from now on."""
     names: list[str] = []
-    before = optimizing._optimize
 
-    def noted(library: Any) -> None:
-        names.append(library.name)
-        before(library)
+    def note(function: str) -> None:
+        before = getattr(optimizing, function)
 
-    monkeypatch.setattr(optimizing, "_optimize", noted)
+        def noted(library: Any) -> None:
+            names.append(library.name)
+            before(library)
+
+        monkeypatch.setattr(optimizing, function, noted)
+
+    note("_optimize")
+    note("_optimize_as_one")
     return names
 
 
@@ -71,3 +76,11 @@ def test_a_function_that_python_and_an_entry_call_serves_both() -> None:
     with optimizing.optimized_once():
         assert njit(entry)(4.0) == 6.0
     assert shared(4.0) == 3.0
+
+
+def test_what_an_entry_calls_becomes_part_of_it() -> None:
+    """Nobody else can call it, so no machine code of its own is left."""
+    compiled = program(outer)
+    compiled(3.0)
+    (code,) = compiled.inspect_llvm().values()  # type: ignore[attr-defined]
+    assert [line for line in code.splitlines() if line.startswith("define") and "middle" in line] == []

@@ -11,11 +11,12 @@ from albatross.core.agent import Agent
 from albatross.core.beliefs import choose_supposing
 from albatross.core.streams import stream
 from albatross.kernels.mean_field import shelving
+from albatross.kernels.mean_field.bounding import bound_blocks
 from albatross.kernels.mean_field.gittins import bonus, worth_of
 from albatross.kernels.mean_field.learning import place_user
-from albatross.kernels.mean_field.searching import bound_blocks
+from albatross.kernels.mean_field.measuring import weigh_partners
 from albatross.kernels.mean_field.shelving import BLOCK, Shelves, bring_up_to_date
-from albatross.kernels.mean_field.valuing import rank_items, scales_of, weigh_partners
+from albatross.kernels.mean_field.valuing import rank_items, scales_of
 from albatross.kernels.operations import ALL_ITEMS, Items, Slate
 from albatross.kernels.search import catalogue
 from albatross.policies.mean_field import MeanField

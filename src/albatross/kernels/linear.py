@@ -205,3 +205,18 @@ def _turn(matrix: Matrix, a: int, b: int, c: int, d: int, cosine: float, sine: f
     one, other = matrix[a, b], matrix[c, d]
     matrix[a, b] = cosine * one - sine * other
     matrix[c, d] = sine * one + cosine * other
+
+
+@kernel
+def inner(left: Vector, right: Vector) -> float:
+    """The same in four sums, each of every fourth product: an addition need not wait for the one before."""
+    first = second = third = fourth = 0.0
+    whole = left.size - left.size % 4
+    for a in range(0, whole, 4):
+        first += left[a] * right[a]
+        second += left[a + 1] * right[a + 1]
+        third += left[a + 2] * right[a + 2]
+        fourth += left[a + 3] * right[a + 3]
+    for a in range(whole, left.size):
+        first += left[a] * right[a]
+    return (first + second) + (third + fourth)

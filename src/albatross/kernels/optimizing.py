@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numba
+from llvmlite.binding import Linkage  # type: ignore[import-untyped]
 from numba.core import event
 from numba.core.codegen import JITCodeLibrary
 from numba.core.cpu import CPUContext
@@ -49,8 +50,23 @@ def _is_inner() -> bool:
 
 
 def _optimize_entries(library: Any) -> None:
-    if not _is_inner():
+    if _is_inner():
+        return
+    if len(getattr(_here, "compiling", None) or []) == 1:
+        _optimize_as_one(library)
+    else:  # somebody else's
         _optimize(library)
+
+
+def _optimize_as_one(library: Any) -> None:
+    """Optimize an entry with what it calls, once: nothing in it counts references, for whose sake Numba would go through it twice."""
+    for function in library._final_module.functions:
+        # Nobody else can call what is linked in. So it may become part of its caller, and need not be handed what it does not use: a
+        # state is a hundred numbers, which a call would write to memory.
+        if not function.is_declaration and function.linkage == Linkage.linkonce_odr:
+            function.linkage = Linkage.internal
+    manager, builder = library._codegen._module_pass_manager()
+    manager.run(library._final_module, builder)
 
 
 def _finish_entries(library: Any) -> None:

@@ -16,7 +16,8 @@ from albatross.kernels.joining import Rows, join_mean_field
 from albatross.kernels.linear import Vector
 from albatross.kernels.mean_field.beliefs import Beliefs, Scratch, no_beliefs, no_scratch
 from albatross.kernels.mean_field.learning import learn, part_of_pair, place_user
-from albatross.kernels.mean_field.valuing import expect_stranger, measure_items, nothing_known, part_that_returns, position_of, top_of_scale
+from albatross.kernels.mean_field.measuring import measure_items, position_of
+from albatross.kernels.mean_field.valuing import expect_stranger, nothing_known, part_that_returns, top_of_scale
 from albatross.kernels.operations import Items, Slate, implements, join, replace, select, update
 from albatross.kernels.pairs import NOTHING
 from albatross.kernels.replacing import exchange_mean_field
@@ -96,7 +97,7 @@ def choose_item(
     n_candidates = candidates.size if candidates.size > 0 else state.item_moments.shape[0]
     if state.counts[0].ratings == 0:
         return nothing_known(n_candidates, slate, random)
-    means, variances, gains = slate.means, scratch.widths, scratch.seconds
+    means, variances, gains = slate.means, scratch.squares, scratch.seconds
     place_user(state, scratch.room, user)
     measure_items(state, scratch, candidates, means)
     returns, _ = part_that_returns(state, settings, scratch, user, candidates, n_candidates)
@@ -134,19 +135,19 @@ def join_users(state: State, settings: Settings, scratch: Scratch, user: int, ot
 
 @kernel
 def measure_gains(state: State, scratch: Scratch, n_candidates: int, returns: float, means: Vector) -> None:
-    """Per candidate m, w (left in `scratch.widths`) and g (left in `scratch.seconds`), as if the user had rated none of them."""
-    widths, seconds, figures = scratch.widths, scratch.seconds, state.figures[0]
-    strange_mean, strange_width, strange_second = expect_stranger(state, scratch)
-    noise = figures.noise
-    own = figures.memory * noise
+    """Per candidate m, w (left in `scratch.squares`) and g (left in `scratch.seconds`), as if the user had rated none of them."""
+    squares, seconds, figures = scratch.squares, scratch.seconds, state.figures[0]
+    strange_mean, strange_square, strange_second = expect_stranger(state, scratch)
+    noise, work = figures.noise, scratch.room.work
+    own, origin = figures.memory * noise, figures.origin + work.mean[work.mean.size - 1]
     for position in range(n_candidates):
-        strange = widths[position] < 0.0
+        strange = squares[position] < 0.0
         mean = strange_mean if strange else means[position]
-        width = strange_width if strange else widths[position]
+        square = strange_square if strange else squares[position]
         second = strange_second if strange else seconds[position]
-        of_user, of_item = width * width, max(second - mean * mean, 0.0)
-        means[position] = figures.origin + mean
-        widths[position] = of_user + of_item + own
+        of_user, of_item = noise * square, max(second - mean * mean, 0.0)
+        means[position] = origin + mean
+        squares[position] = of_user + of_item + own
         seconds[position] = of_user * of_user / (of_user + noise) + of_item * of_item / (of_item + noise) + returns * own * own / noise
 
 
@@ -160,7 +161,7 @@ def remember_pairs(state: State, scratch: Scratch, user: int, candidates: Items,
         if position >= 0:
             known = part_of_pair(share, pairs.plays[entry])
             means[position] += known * (pairs.totals[entry] / pairs.plays[entry] - means[position])
-            scratch.widths[position] *= 1.0 - known
+            scratch.squares[position] *= 1.0 - known
             scratch.seconds[position] *= 1.0 - known
         entry = pairs.following[entry]
 

@@ -14,6 +14,7 @@ from albatross.kernels.counting import any_best
 from albatross.kernels.joining import Rows, join_mean_field
 from albatross.kernels.linear import Vector, gram_of_columns
 from albatross.kernels.mean_field.beliefs import Beliefs, Scratch, no_beliefs, no_scratch
+from albatross.kernels.mean_field.choosing import choose_best
 from albatross.kernels.mean_field.gathering import merge_population, refit_items, report_population
 from albatross.kernels.mean_field.learning import learn, place_user
 from albatross.kernels.mean_field.searching import is_searched, search
@@ -172,6 +173,8 @@ def choose_item(
     place_user(state, scratch.room, user)
     if is_searched(scratch.room.shelves, candidates, slate):
         return search(state, settings, scratch, user, candidates, candidates[:0], slate.means[:0], slate, random)
+    if not slate.whole and slate.best.size == 0:
+        return choose_best(state, settings, scratch, user, candidates, slate, random)
     rank_items(state, settings, scratch, user, candidates, slate)
     return any_best(slate.scores, n_candidates, random)
 

@@ -54,12 +54,20 @@ class Scratch(NamedTuple):
     stranger: Vector
     """What is believed of an item nobody has rated."""
     block: Matrix
-    """Moments of a few items side by side, then their widths, means and second moments, and room for scores."""
-    widths: Vector
+    """Moments of a few items side by side, then their squares, means and second moments, and room for scores."""
+    nearby: NDArray[np.int32]
+    """Room for items that are looked at together."""
+    squares: Vector
+    means: Vector
     seconds: Vector
-    """Per candidate: the standard deviation of m_ui for the user's part, and the second moment of m_ui for the item's part."""
+    """Per candidate: the user's part of the variance of m_ui in units of the noise, m_ui, and its second moment for the item's part."""
     positions: NDArray[np.int32]
     """Per item: where it stands among the candidates."""
+    listed: NDArray[np.int32]
+    places: NDArray[np.int32]
+    """Candidates that somebody has rated, and where they stand among the candidates."""
+    promising: NDArray[np.int64]
+    """An array of length 1: among which of them, LANES at a time, the best one was found last."""
 
 
 def no_beliefs(rank: int, n_users: int, n_items: int) -> Beliefs:
@@ -91,7 +99,12 @@ def no_scratch(rank: int, n_items: int) -> Scratch:
         room=Room(no_regression(rank), np.zeros(packed), new_shelves(rank, n_items)),
         stranger=np.zeros(packed),
         block=np.zeros((packed + 4, LANES)),
-        widths=np.zeros(n_items),
-        seconds=np.zeros(n_items),
+        nearby=np.zeros(LANES, np.int32),
+        squares=np.zeros(n_items + LANES),
+        means=np.zeros(n_items + LANES),
+        seconds=np.zeros(n_items + LANES),
         positions=np.zeros(n_items, np.int32),
+        listed=np.zeros(n_items, np.int32),
+        places=np.zeros(n_items, np.int32),
+        promising=np.zeros(1, np.int64),
     )

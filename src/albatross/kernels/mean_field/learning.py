@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albatross.kernels.compiling import kernel
-from albatross.kernels.linear import Vector
+from albatross.kernels.linear import Vector, inner
 from albatross.kernels.mean_field.moments import Regression, add_moments, certain, describe, expected_mean, fit, partner_weights, row_start
 from albatross.kernels.mean_field.population import (
     RECENT_NEWCOMERS,
@@ -91,10 +91,7 @@ def refit_user(state: Any, room: Room, user: int) -> None:
     work, pairs, moments = room.work, state.pairs, state.user_moments[user]
     size = work.mean.size
     partner_weights(work.moments, size, room.weights)
-    for position in range(room.weights.size):
-        squares += room.weights[position] * work.sums[position]
-    for a in range(size):
-        squares -= 2.0 * work.mean[a] * work.rights[a]
+    squares += inner(room.weights, work.sums) - 2.0 * inner(work.mean, work.rights)
     count_belief(state.user_squares, state.user_spreads, moments, work.moments)
     squares = max(squares, 0.0)
     figures.residual += squares - state.residuals[user]

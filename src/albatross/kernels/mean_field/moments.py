@@ -7,22 +7,24 @@ A rating is origin + ⟨f_u, f_i⟩ + o_u + o_i plus noise: for each side a line
 the partner, and the partner's offset taken off.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from albatross.kernels.compiling import kernel
-from albatross.kernels.linear import Matrix, Vector, factorize, invert_lower, packed_size, solve_lower, solve_upper
+from albatross.kernels.linear import RESOLUTION, Matrix, Vector, packed_size
+from albatross.kernels.written_out import add_scaled, described_at_once, fitted_at_once
 
 
 class Regression(NamedTuple):
     """Room to fit one user or item. Not learned: any content serves."""
 
-    gram: Matrix
+    values: Matrix
     factor: Matrix
-    """Cholesky factor of Σ x xᵀ + noise / variance."""
+    """While fitting: the right-hand side on the diagonal, below it D Lᵀ; D on the diagonal, below it L."""
     whitener: Matrix
-    """The inverse of the factor."""
+    """The inverse of the Cholesky factor of Σ x xᵀ + noise / variance."""
     mean: Vector
     """(f, o)"""
     moments: Vector
@@ -52,25 +54,64 @@ def fit(work: Regression, sums: Vector, rights: Vector, variance: Vector, center
     """The posterior of (f, o) given what the partners are believed to be, as mean and whitener of `work`.
 
     A priori the coefficients are independent, with this variance each; the offset has mean `center`, the factors zero.
+    By a factorization without roots, L D Lᵀ: with those of Cholesky, each row would wait for the root of the one before.
     """
-    gram, mean = work.gram, work.mean
+    if fitted_at_once(sums, rights, variance, center, noise, work.whitener, work.mean):
+        return
+    values, factor, inverse, mean = work.values, work.factor, work.whitener, work.mean
     size = mean.size
     last = row_start(size)
-    position = 0
-    weakest = np.inf
     for a in range(size):
-        for b in range(a + 1):
-            gram[a, b] = sums[position]
-            position += 1
+        row = row_start(a)
         ridge = noise / variance[a]
-        gram[a, a] += ridge
-        mean[a] = rights[a] - sums[last + a]
-        weakest = min(weakest, ridge)
-    mean[size - 1] += noise / variance[size - 1] * center
-    factorize(gram, work.factor, 0.5 * weakest)
-    solve_lower(work.factor, mean, mean)
-    solve_upper(work.factor, mean, mean)
-    invert_lower(work.factor, work.whitener)
+        diagonal = pivot = sums[row + a] + ridge
+        values[a, a] = rights[a] - sums[last + a]
+        if a == size - 1:
+            values[a, a] += ridge * center
+        for b in range(a):
+            value = sums[row + b]
+            for c in range(b):
+                value -= values[a, c] * factor[b, c]
+            values[a, b] = value
+            factor[a, b] = value / factor[b, b]
+            pivot -= value * factor[a, b]
+        least = RESOLUTION * abs(diagonal)
+        if not least > 0.5 * ridge:
+            least = 0.5 * ridge
+        factor[a, a] = pivot if pivot >= least else least  # rounding may have spoiled it: the ridge alone is as much
+        for b in range(a):
+            value = factor[a, b]
+            for c in range(b + 1, a):
+                value += factor[a, c] * inverse[c, b]
+            inverse[a, b] = -value
+    for a in range(size):
+        value = values[a, a]
+        for b in range(a):
+            value += inverse[a, b] * values[b, b]
+        factor[a, a], mean[a] = math.sqrt(factor[a, a]), value / factor[a, a]
+    for a in range(size):
+        value = mean[a]
+        for b in range(a + 1, size):
+            value += inverse[b, a] * mean[b]
+        mean[a] = value
+        scale = 1.0 / factor[a, a]
+        for b in range(a):
+            inverse[a, b] *= scale
+        inverse[a, a] = scale
+
+
+@kernel
+def solve(work: Regression, right: Vector, room: Vector) -> None:
+    """Right becomes (Σ x xᵀ + noise / variance)⁻¹ right."""
+    whitener, size = work.whitener, right.size
+    for a in range(size):
+        room[a] = 0.0
+        for b in range(a + 1):
+            room[a] += whitener[a, b] * right[b]
+    for a in range(size):
+        right[a] = 0.0
+        for b in range(a, size):
+            right[a] += whitener[b, a] * room[b]
 
 
 @kernel
@@ -89,6 +130,8 @@ def whitened_square(work: Regression, vector: Vector) -> float:
 def describe(work: Regression, noise: float) -> None:
     """What `fit` came to as moments of `work`."""
     mean, inverse, moments = work.mean, work.whitener, work.moments
+    if described_at_once(inverse, mean, noise, moments):
+        return
     size = mean.size
     one, last = row_start(size - 1), row_start(size)
     for a in range(size):
@@ -150,8 +193,6 @@ def expected_mean(moments: Vector, partner: Vector, size: int) -> float:
 @kernel
 def add_moments(sums: Vector, rights: Vector, moments: Vector, weight: float, value: float) -> None:
     """Sums += weight · E[z zᵀ], rights += value · E[(f, 1)]"""
-    for position in range(sums.size):
-        sums[position] += weight * moments[position]
     one = row_start(rights.size - 1)
-    for a in range(rights.size):
-        rights[a] += value * moments[one + a]
+    add_scaled(sums, moments, 0, weight)
+    add_scaled(rights, moments, one, value)

@@ -151,13 +151,14 @@ def learn_population(state: Any, limit: int) -> None:
     # No faster than rows are refitted: their means and variances still go by the former ones.
     users_pace = min((1 + turns(state, counts.users, limit)) / users, 1.0)
     items_pace = min((1 + turns(state, counts.items, limit)) / items, 1.0)
+    of_vectors = guess_variance(0, rank, signal, 0.0)
     for a in range(rank + 1):
-        guess, present = guess_variance(a, rank, signal, GUESSED_USERS), state.user_variance[a]
+        guess, present = of_vectors if a < rank else guess_variance(a, rank, signal, GUESSED_USERS), state.user_variance[a]
         state.user_variance[a] += users_pace * (settled(present, state.user_squares[a], state.user_spreads[a], users, guess) - present)
         square = state.item_squares[a]
         if a == rank:
             square = max(square + center * (items * center - 2.0 * figures.offsets), 0.0)  # about their mean
-        guess, present = guess_variance(a, rank, signal, GUESSED_ITEMS), state.item_variance[a]
+        guess, present = of_vectors if a < rank else guess_variance(a, rank, signal, GUESSED_ITEMS), state.item_variance[a]
         state.item_variance[a] += items_pace * (settled(present, square, state.item_spreads[a], items, guess) - present)
     figures.center = (figures.offsets + figures.average - figures.origin) / (items + 1.0)
     # Repeats tell noise from structure at once; what the model leaves unexplained does so late, and where repeats are exact, alone.

@@ -2,24 +2,7 @@
 
 Items nobody has rated all have the same score: they are one group of equals. Items this user has rated are few, and are looked at. The
 others stand in blocks (`shelving`), and a block whose bound lies below the best score found so far is left out.
-
-**The bound.** The score is f(m, v_u, v_i) = m + e / √(1 + (e / (top − m))²), e² a sum of non-negative terms that grow with v_u and v_i.
-
-1. f grows with e, plainly, and with m: with L = top − m > 0, f = top − L + e L / √(e² + L²), whose derivative by L is
-   (e² / (e² + L²))^(3/2) − 1 ≤ 0. From L = 0 on, f = m, which is what it tends to there.
-2. w(v, s², N)² grows with v (`gittins.worth` is a rational function of √N whose derivative has positive coefficients alone, and
-   N v / (v + 0.8 s²) grows with v).
-
-So f at upper bounds of m, v_u and v_i is an upper bound of f. For an item with numbers r = (x, o, C), x = (f, 1), |r − c| ≤ h each,
-a user with mean (a, o_u), whitener W and y = (a, 1):
-
-    m = o_u + ⟨y, (f, o)⟩ ≤ o_u + ⟨y, c⟩ + ⟨|y|, h⟩
-    √v_u / s = |W x| ≤ |W c| + Σ_j |W e_j| h_j                      by the triangle inequality
-    v_i = ⟨y yᵀ, C⟩ ≤ ⟨y yᵀ, c⟩ + ⟨|y yᵀ|, h⟩                        because it is linear in C
-
-What is computed differs from these by rounding. With E = E[|z|²] of an item, z = (f, 1, o), and ŷ = (a, o_u, 1): m is a sum of terms
-whose sizes come to at most |ŷ| √E, |W x| to at most √(Σ |W e_j|²) √E, and v_i is the difference of a second moment and m², both sums of
-terms that come to at most |ŷ|² E. `SAFETY` times these exceeds what so many additions can round, up to thousands of terms.
+`bounding` says why none of the best can be in it.
 """
 
 import math
@@ -30,27 +13,16 @@ from numba.extending import overload
 
 from albatross.kernels.compiling import OPTIONS, kernel
 from albatross.kernels.linear import Vector
-from albatross.kernels.mean_field.gittins import bonus
+from albatross.kernels.mean_field.bounding import bound_blocks
+from albatross.kernels.mean_field.measuring import measure_nearby, position_of, weigh_partners
 from albatross.kernels.mean_field.shelving import ARRANGED, BLOCK, STAMP, UNMET, Shelves, bring_up_to_date
 from albatross.kernels.mean_field.supposing import adjust_supposed
-from albatross.kernels.mean_field.valuing import (
-    Scales,
-    gather,
-    part_that_returns,
-    position_of,
-    remember_ratings,
-    scales_of,
-    score_gathered,
-    square_of,
-    value_items,
-    weigh_partners,
-)
+from albatross.kernels.mean_field.valuing import Scales, part_that_returns, remember_ratings, scales_of, value_items, value_stranger
 from albatross.kernels.operations import Items, Slate
 from albatross.kernels.pairs import NOTHING
-from albatross.kernels.search.catalogue import SAFETY, SEARCHED_SHARE
+from albatross.kernels.search.catalogue import SEARCHED_SHARE
 from albatross.kernels.search.lanes import LANES
 from albatross.kernels.search.listing import enlist, least_listed
-from albatross.kernels.search.scoring import project_lanes, score_lanes
 
 FIRST_LOOKS = 4
 """So many blocks are looked at in the order of what they promise: they tell what the others must reach. To sort all would take longer."""
@@ -126,7 +98,7 @@ def search_shelves(
     returns, offered = part_that_returns(state, settings, scratch, user, candidates, n_candidates)
     scales = scales_of(state, settings, scratch, returns, offered, float(n_strangers))
     _begin(shelves, slate, n_candidates)
-    strange_score = _value_stranger(scratch, scales)
+    strange_score = value_stranger(scratch, scales)
     _look_at_own(state, settings, scratch, scales, user, candidates, supposed, rewards, slate)
     ties, best, n_own_strangers = _judge_own(state, scratch, user, candidates, supposed, slate)
     n_strangers -= n_own_strangers
@@ -161,20 +133,11 @@ def _take_candidates(shelves: Shelves, state: Any, scratch: Any, candidates: Ite
 
 
 @kernel
-def _value_stranger(scratch: Any, scales: Scales) -> float:
-    """The score of an item nobody has rated, by the same operations as that of any other."""
-    block, packed = scratch.block, scratch.room.weights.size
-    block[packed, 0] = -1.0
-    value_items(scales, block[packed], block[packed + 2], block[packed + 1], block[packed + 3], 1)
-    return block[packed + 3, 0]  # type: ignore[no-any-return]
-
-
-@kernel
 def _look_at_own(
     state: Any, settings: Any, scratch: Any, scales: Scales, user: int, candidates: Items, supposed: Items, rewards: Vector, slate: Slate
 ) -> None:
     """Fill the slate where the user's own items are, rated or supposed to be."""
-    pairs, nearby = state.pairs, scratch.room.shelves.nearby
+    pairs, nearby = state.pairs, scratch.nearby
     n_candidates = candidates.size if candidates.size > 0 else state.item_moments.shape[0]
     length, number = 0, 0
     entry = pairs.first[user]
@@ -193,7 +156,7 @@ def _look_at_own(
             block, packed = scratch.block, scratch.room.weights.size
             for lane in range(length):
                 position = position_of(scratch, candidates, nearby[lane], n_candidates)
-                scratch.widths[position] = block[packed, lane]
+                scratch.squares[position] = block[packed, lane]
                 slate.means[position], slate.scores[position] = block[packed + 1, lane], block[packed + 3, lane]
             length = 0
     remember_ratings(state, settings, scratch, user, candidates, n_candidates, slate)
@@ -203,10 +166,8 @@ def _look_at_own(
 @kernel
 def _value_nearby(state: Any, scratch: Any, scales: Scales, length: int) -> None:
     """Means, e² and scores of the first items in `nearby`, as if the user had rated none of them, into the last rows of the block."""
-    block, packed, nearby = scratch.block, scratch.room.weights.size, scratch.room.shelves.nearby
-    for lane in range(length):
-        gather(state, nearby[lane], block, lane)
-    score_gathered(scratch, math.sqrt(state.figures[0].noise), length)
+    block, packed = scratch.block, scratch.room.weights.size
+    measure_nearby(state, scratch, length)
     value_items(scales, block[packed], block[packed + 2], block[packed + 1], block[packed + 3], length)
 
 
@@ -278,73 +239,6 @@ def _show_own(shelves: Shelves, state: Any, user: int, supposed: Items) -> None:
 
 
 @kernel
-def _weigh_bounds(state: Any, scratch: Any) -> None:
-    """What the numbers of a block are multiplied by to bound the scores of its items for this user."""
-    work, shelves = scratch.room.work, scratch.room.shelves
-    size = work.mean.size
-    rank = size - 1
-    toward, spreading = shelves.toward, shelves.spreading
-    for a in range(size):
-        toward[a] = work.mean[a]
-        square = 0.0
-        for b in range(a, size):
-            square += work.whitener[b, a] * work.whitener[b, a]
-        shelves.stretches[a] = math.sqrt(square)
-    toward[size] = 1.0
-    place = 0
-    for a in range(size):
-        left = work.mean[a] if a < rank else 1.0
-        for b in range(a + 1):
-            right = work.mean[b] if b < rank else 1.0
-            spreading[place] = left * right if a == b else 2.0 * left * right
-            place += 1
-    for a in range(toward.size):
-        shelves.away[a] = abs(toward[a])
-    for place in range(spreading.size):
-        shelves.outspread[place] = abs(spreading[place])
-
-
-@kernel
-def bound_blocks(state: Any, scratch: Any, scales: Scales) -> None:
-    """A score per block that no item in it exceeds, unless the user has rated it."""
-    work, shelves, results = scratch.room.work, scratch.room.shelves, scratch.room.shelves.results
-    n_blocks = -(-shelves.counts[ARRANGED] // BLOCK)
-    _weigh_bounds(state, scratch)
-    own = shelves.toward.size
-    length = stretch = 0.0
-    for a in range(own):
-        length += shelves.toward[a] * shelves.toward[a]
-    for a in range(own - 1):
-        stretch += shelves.stretches[a] * shelves.stretches[a]
-    radius = math.sqrt(state.figures[0].noise)
-    means, roots, variances, reaches = results[0], results[1], results[2], results[3]
-    for group in range(-(-n_blocks // LANES)):
-        centers, farthest = shelves.centers[group], shelves.reaches[group]
-        score_lanes(centers, 0, work.mean, work.whitener, 1.0, roots, means, 0)
-        for lane in range(LANES):
-            roots[lane] -= means[lane]
-        project_lanes(farthest, 0, shelves.stretches, reaches, 0)
-        for lane in range(LANES):
-            roots[lane] += reaches[lane]
-        project_lanes(centers, 0, shelves.toward, means, 0)
-        project_lanes(farthest, 0, shelves.away, reaches, 0)
-        for lane in range(LANES):
-            means[lane] += reaches[lane]
-        project_lanes(centers[own:], 0, shelves.spreading, variances, 0)
-        project_lanes(farthest[own:], 0, shelves.outspread, reaches, 0)
-        for lane in range(LANES):
-            size = max(shelves.sizes[group, lane], 0.0)
-            terms = math.sqrt(length * size)
-            mean = means[lane] + SAFETY * terms
-            root = roots[lane] + SAFETY * (math.sqrt(stretch * size) + terms + terms / radius)
-            variance = variances[lane] + reaches[lane] + SAFETY * length * size
-            mean += scales.origin + SAFETY * abs(scales.origin)
-            square = square_of(scales, root * root, max(variance, 0.0) * scales.inverse_noise)
-            gain = bonus(square, scales.top - mean)
-            shelves.bounds[group * LANES + lane] = mean + gain + SAFETY * (abs(mean) + gain)
-
-
-@kernel
 def _look_at_blocks(
     state: Any,
     scratch: Any,
@@ -387,10 +281,10 @@ def _look_at_block(
     for start in range(block * BLOCK, stop, LANES):
         length = min(LANES, stop - start)
         for lane in range(length):
-            shelves.nearby[lane] = shelves.items[start + lane]
+            scratch.nearby[lane] = shelves.items[start + lane]
         _value_nearby(state, scratch, scales, length)
         for lane in range(length):
-            item, score = shelves.nearby[lane], values[packed + 3, lane]
+            item, score = scratch.nearby[lane], values[packed + 3, lane]
             if score >= threshold and shelves.places[item] >= 0:
                 position = position_of(scratch, candidates, item, n_candidates)
                 if position >= 0:

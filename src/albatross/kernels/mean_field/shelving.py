@@ -73,8 +73,6 @@ class Shelves(NamedTuple):
     """Of the user: what the variance is the inner product of C with, and its absolute values."""
     results: NDArray[np.float64]
     """Room for what is found of a group of blocks."""
-    nearby: NDArray[np.int32]
-    """Room for items that are looked at together."""
 
 
 def new_shelves(rank: int, n_items: int) -> Shelves | SmallCatalogue:
@@ -104,7 +102,6 @@ def new_shelves(rank: int, n_items: int) -> Shelves | SmallCatalogue:
         spreading=np.zeros(spread),
         outspread=np.zeros(spread),
         results=np.zeros((6, LANES)),
-        nearby=np.zeros(LANES, np.int32),
     )
 
 

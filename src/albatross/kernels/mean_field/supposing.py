@@ -7,11 +7,12 @@ import math
 from typing import Any
 
 from albatross.kernels.compiling import kernel
-from albatross.kernels.linear import Vector, solve_lower, solve_upper
+from albatross.kernels.linear import Vector
 from albatross.kernels.mean_field.gittins import bonus
 from albatross.kernels.mean_field.learning import pair_weight, part_of_pair, place_user
-from albatross.kernels.mean_field.moments import add_moments, expected_mean, fit, row_start, whitened_square
-from albatross.kernels.mean_field.valuing import describe_stranger, position_of, top_of_scale
+from albatross.kernels.mean_field.measuring import position_of
+from albatross.kernels.mean_field.moments import add_moments, expected_mean, fit, row_start, solve, whitened_square
+from albatross.kernels.mean_field.valuing import describe_stranger, top_of_scale
 from albatross.kernels.operations import Items, Slate
 from albatross.kernels.pairs import NOTHING, count_pairs, find_pair
 
@@ -78,11 +79,11 @@ def adjust_supposed(
             own = settings.memory * part_of_pair(figures.memory, plays + 1)
             if not math.isnan(rewards[number]):
                 describe_item(state, item, scratch.stranger)
-                mean = figures.origin + expected_mean(work.moments, scratch.stranger, work.mean.size)
+                mean = figures.origin + work.mean[work.mean.size - 1] + expected_mean(work.moments, scratch.stranger, work.mean.size)
                 slate.means[position] = mean + own * ((total + rewards[number]) / (plays + 1) - mean)
                 top = max(top, rewards[number]) if math.isinf(settings.top) else top
             mean = slate.means[position]
-            slate.scores[position] = mean + bonus((1.0 - own) * scratch.widths[position], top - mean)
+            slate.scores[position] = mean + bonus((1.0 - own) * scratch.squares[position], top - mean)
 
 
 @kernel
@@ -100,8 +101,7 @@ def attribute_mean(state: Any, settings: Any, scratch: Any, user: int, item: int
     solved = work.rights  # the right-hand side has done its work
     for a in range(size):
         solved[a] = moments[one + a]
-    solve_lower(work.factor, solved, solved)
-    solve_upper(work.factor, solved, solved)
+    solve(work, solved, work.mean)
     pair = find_pair(pairs, user, item)
     own = 0.0 if pair == NOTHING else settings.memory * part_of_pair(figures.memory, pairs.plays[pair])
     entry = pairs.first[user]

@@ -10,15 +10,14 @@ import numpy as np
 
 from albatross.kernels.compiling import kernel
 from albatross.kernels.counting import any_best
-from albatross.kernels.linear import Matrix, Vector
+from albatross.kernels.linear import Vector
 from albatross.kernels.mean_field.gittins import LOOKS, bonus, worth, worth_of
 from albatross.kernels.mean_field.learning import part_of_pair
-from albatross.kernels.mean_field.moments import certain, expected_mean, partner_weights, row_start
+from albatross.kernels.mean_field.measuring import measure_items, position_of
+from albatross.kernels.mean_field.moments import expected_mean, row_start
 from albatross.kernels.mean_field.population import newcomer_offset
 from albatross.kernels.operations import Items, Slate
 from albatross.kernels.pairs import NOTHING
-from albatross.kernels.search.lanes import LANES
-from albatross.kernels.search.scoring import neighbours, project_lanes, score_lanes
 
 USER_CAUTION = 4.0
 """By how many times itself a user's part is raised where vectors, not noise, make the ratings: beliefs that take users and items to be
@@ -52,84 +51,15 @@ def describe_stranger(state: Any, moments: Vector) -> None:
 
 @kernel
 def expect_stranger(state: Any, scratch: Any) -> tuple[float, float, float]:
-    """Mean, width and second moment of an item nobody has rated, for the user in `scratch.room`."""
+    """Mean, square and second moment of an item nobody has rated, for the user in `scratch.room`."""
     work, weights, size = scratch.room.work, scratch.room.weights, scratch.room.work.mean.size
     describe_stranger(state, scratch.stranger)
     second = 0.0
-    for position in range(weights.size):
-        second += weights[position] * scratch.stranger[position]
-    width = math.sqrt(state.figures[0].noise) * work.whitener[size - 1, size - 1]
-    return expected_mean(work.moments, scratch.stranger, size), width, second
-
-
-@kernel
-def score_items(state: Any, scratch: Any, candidates: Items, means: Vector) -> None:
-    """Means, widths and second moments of the candidates for the user in `scratch.room`; the width of an item never rated is −1."""
-    work, weights, block, widths, seconds = scratch.room.work, scratch.room.weights, scratch.block, scratch.widths, scratch.seconds
-    size, packed = work.mean.size, weights.size
-    one, met = row_start(size - 1), row_start(size) - 1
-    radius = math.sqrt(state.figures[0].noise)
-    columns = state.item_columns.T
-    n_candidates = candidates.size if candidates.size > 0 else columns.shape[1]
-    for start in range(0, n_candidates, LANES):
-        group = min(start, n_candidates - LANES)  # the last group may begin early and score some items again
-        first = group if candidates.size == 0 or group < 0 else neighbours(candidates, group)
-        if first >= 0:
-            score_lanes(columns[one : one + size], first, work.mean, work.whitener, radius, widths, means, group)
-            project_lanes(columns, first, weights, seconds, group)
-            for lane in range(LANES):
-                widths[group + lane] = widths[group + lane] - means[group + lane] if columns[met, first + lane] > 0.0 else -1.0
-                means[group + lane] += columns[packed - 2, first + lane]
-        else:
-            length = min(LANES, n_candidates - start)
-            for lane in range(length):
-                gather(state, candidates[start + lane] if candidates.size > 0 else start + lane, block, lane)
-            score_gathered(scratch, radius, length)
-            for lane in range(length):
-                widths[start + lane] = block[packed, lane]
-                means[start + lane] = block[packed + 1, lane]
-                seconds[start + lane] = block[packed + 2, lane]
-
-
-@kernel
-def gather(state: Any, item: int, block: Matrix, lane: int) -> None:
-    """Copy what is believed of an item to a lane of the block."""
-    moments = state.item_moments[item]
-    for a in range(moments.size):
-        block[a, lane] = moments[a]
-
-
-@kernel
-def score_gathered(scratch: Any, radius: float, length: int) -> None:
-    """Widths, means and second moments of so many items that were gathered, into the last rows of the block."""
-    work, weights, block = scratch.room.work, scratch.room.weights, scratch.block
-    size, packed = work.mean.size, weights.size
-    one, met = row_start(size - 1), row_start(size) - 1
-    for lane in range(length, LANES):
-        for a in range(packed):
-            block[a, lane] = 0.0
-    score_lanes(block[one : one + size], 0, work.mean, work.whitener, radius, block[packed], block[packed + 1], 0)
-    project_lanes(block[:packed], 0, weights, block[packed + 2], 0)
-    for lane in range(length):
-        block[packed, lane] = block[packed, lane] - block[packed + 1, lane] if block[met, lane] > 0.0 else -1.0
-        block[packed + 1, lane] += block[packed - 2, lane]
-
-
-@kernel
-def measure_items(state: Any, scratch: Any, candidates: Items, means: Vector) -> None:
-    """`score_items` for the user who was just placed in `scratch.room`; from now on `position_of` can be asked, too."""
-    for position in range(candidates.size):
-        scratch.positions[candidates[position]] = position
-    weigh_partners(scratch)
-    score_items(state, scratch, candidates, means)
-
-
-@kernel
-def weigh_partners(scratch: Any) -> None:
-    """Make ready what second moments are measured by, for the user who was just placed in `scratch.room`."""
-    work = scratch.room.work
-    certain(work.mean, work.moments)
-    partner_weights(work.moments, work.mean.size, scratch.room.weights)
+    for a in range(size - 1):
+        second += weights[row_start(a) + a] * scratch.stranger[row_start(a) + a]
+    second += weights[weights.size - 1] * scratch.stranger[weights.size - 1]  # all other products are zero
+    square = work.whitener[size - 1, size - 1] * work.whitener[size - 1, size - 1]
+    return expected_mean(work.moments, scratch.stranger, size), square, second
 
 
 @kernel
@@ -141,6 +71,12 @@ def part_that_returns(state: Any, settings: Any, scratch: Any, user: int, candid
         back += position_of(scratch, candidates, state.pairs.items[entry], n_candidates) >= 0
         rated += 1.0
         entry = state.pairs.following[entry]
+    return returning_part(state, settings, n_candidates, rated, back)
+
+
+@kernel
+def returning_part(state: Any, settings: Any, n_candidates: int, rated: float, back: float) -> tuple[float, float]:
+    """The same for a user who has rated so many items, of which so many are candidates."""
     counts = state.counts[0]
     returns = settings.returns
     if math.isnan(returns):  # who has rated nothing can only be compared with the others
@@ -150,10 +86,10 @@ def part_that_returns(state: Any, settings: Any, scratch: Any, user: int, candid
 
 @kernel
 def count_strangers(scratch: Any, n_candidates: int) -> float:
-    """How many candidates nobody has rated, of those that `score_items` has looked at."""
+    """How many candidates nobody has rated, of those that were measured."""
     strangers = 0.0
     for position in range(n_candidates):
-        strangers += scratch.widths[position] < 0.0
+        strangers += scratch.squares[position] < 0.0
     return strangers
 
 
@@ -172,6 +108,7 @@ class Scales(NamedTuple):
     """What the scores of all candidates have in common."""
 
     origin: float
+    """What ratings are counted from, and the user's offset."""
     top: float
     inverse_noise: float
     for_user: float
@@ -182,7 +119,7 @@ class Scales(NamedTuple):
     item_part: float
     """What the terms of e² are multiplied by; the first is that of the pair, whole."""
     strange_mean: float
-    strange_width: float
+    strange_square: float
     strange_second: float
     """Of an item nobody has rated."""
 
@@ -190,7 +127,7 @@ class Scales(NamedTuple):
 @kernel
 def scales_of(state: Any, settings: Any, scratch: Any, returns: float, offered: float, strangers: float) -> Scales:
     figures, counts, size = state.figures[0], state.counts[0], scratch.room.work.mean.size
-    strange_mean, strange_width, strange_second = expect_stranger(state, scratch)
+    strange_mean, strange_square, strange_second = expect_stranger(state, scratch)
     noise, share = figures.noise, figures.share
     for_user = COMING_VISITS + float(counts.ratings) / float(counts.users)
     for_all = visits_of_item(state, returns, offered, strangers)
@@ -204,7 +141,7 @@ def scales_of(state: Any, settings: Any, scratch: Any, returns: float, offered: 
     item_part = optimism * noise * (1.0 - ONLY_ONCE * share)
     top = top_of_scale(state, settings)
     return Scales(
-        figures.origin,
+        figures.origin + scratch.room.work.mean[size - 1],
         top,
         1.0 / noise,
         for_user,
@@ -213,9 +150,23 @@ def scales_of(state: Any, settings: Any, scratch: Any, returns: float, offered: 
         user_part,
         item_part,
         strange_mean,
-        strange_width,
+        strange_square,
         strange_second,
     )
+
+
+class Reach(NamedTuple):
+    """What the variances of an item's mean, the user's in units of the noise and the item's, are multiplied by to bound e² from above."""
+
+    of_user: float
+    of_item: float
+
+
+@kernel
+def reach_of(scales: Scales) -> Reach:
+    """What is learned of an item of any variance is worth at most what it is worth if one rating told all."""
+    of_user = scales.user_part * worth(scales.for_user, 1.0) ** 2
+    return Reach(of_user, scales.item_part * worth(scales.for_all, 1.0) ** 2 * scales.inverse_noise)
 
 
 @kernel
@@ -225,18 +176,27 @@ def square_of(scales: Scales, of_user: float, of_item: float) -> float:
 
 
 @kernel
-def value_items(scales: Scales, widths: Vector, seconds: Vector, means: Vector, scores: Vector, length: int) -> None:
-    """From means and variances to scores, as if the user had rated none of the items; leaves e² in `widths`."""
+def value_items(scales: Scales, squares: Vector, seconds: Vector, means: Vector, scores: Vector, length: int) -> None:
+    """From means and variances to scores, as if the user had rated none of the items; leaves e² in `squares`."""
     for position in range(length):
-        strange = widths[position] < 0.0
+        strange = squares[position] < 0.0
         mean = scales.strange_mean if strange else means[position]
         second = scales.strange_second if strange else seconds[position]
-        width = scales.strange_width if strange else widths[position]
-        square = square_of(scales, width * width * scales.inverse_noise, max(second - mean * mean, 0.0) * scales.inverse_noise)
+        of_user = scales.strange_square if strange else squares[position]
+        square = square_of(scales, of_user, max(second - mean * mean, 0.0) * scales.inverse_noise)
         mean += scales.origin
-        widths[position] = square
+        squares[position] = square
         means[position] = mean
         scores[position] = mean + bonus(square, scales.top - mean)
+
+
+@kernel
+def value_stranger(scratch: Any, scales: Scales) -> float:
+    """The score of an item nobody has rated, by the same operations as that of any other."""
+    block, packed = scratch.block, scratch.room.weights.size
+    block[packed, 0] = -1.0
+    value_items(scales, block[packed], block[packed + 2], block[packed + 1], block[packed + 3], 1)
+    return block[packed + 3, 0]  # type: ignore[no-any-return]
 
 
 @kernel
@@ -246,7 +206,7 @@ def rank_items(state: Any, settings: Any, scratch: Any, user: int, candidates: I
     measure_items(state, scratch, candidates, slate.means)
     returns, offered = part_that_returns(state, settings, scratch, user, candidates, n_candidates)
     scales = scales_of(state, settings, scratch, returns, offered, count_strangers(scratch, n_candidates))
-    value_items(scales, scratch.widths, scratch.seconds, slate.means, slate.scores, n_candidates)
+    value_items(scales, scratch.squares, scratch.seconds, slate.means, slate.scores, n_candidates)
     remember_ratings(state, settings, scratch, user, candidates, n_candidates, slate)
 
 
@@ -260,23 +220,13 @@ def remember_ratings(state: Any, settings: Any, scratch: Any, user: int, candida
         if position >= 0:
             own = settings.memory * part_of_pair(share, pairs.plays[entry])
             slate.means[position] += own * (pairs.totals[entry] / pairs.plays[entry] - slate.means[position])
-            slate.scores[position] = slate.means[position] + bonus((1.0 - own) * scratch.widths[position], top - slate.means[position])
+            slate.scores[position] = slate.means[position] + bonus((1.0 - own) * scratch.squares[position], top - slate.means[position])
         entry = pairs.following[entry]
 
 
 @kernel
 def top_of_scale(state: Any, settings: Any) -> float:
     return state.figures[0].largest if math.isinf(settings.top) else settings.top  # type: ignore[no-any-return]
-
-
-@kernel
-def position_of(scratch: Any, candidates: Items, item: int, n_candidates: int) -> int:
-    """Where an item stands among the candidates; −1 if it is none of them."""
-    if candidates.size == 0:
-        return item
-    position = scratch.positions[item]
-    # The place of an item that is no candidate may hold anything.
-    return position if 0 <= position < n_candidates and candidates[position] == item else -1
 
 
 @kernel

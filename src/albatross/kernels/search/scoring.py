@@ -11,7 +11,7 @@ from numba.extending import overload
 from albatross.kernels.compiling import OPTIONS, kernel
 from albatross.kernels.linear import Matrix, Vector
 from albatross.kernels.operations import Items
-from albatross.kernels.search.lanes import LANES, emit_projection, emit_scores
+from albatross.kernels.search.lanes import LANES, emit_columns, emit_measures, emit_projection, emit_scores
 
 BLOCK = 128
 """Scores that are checked together in the search for the largest."""
@@ -126,6 +126,48 @@ def score_lanes(
         scores[target + lane] = mean + radius * math.sqrt(square)
 
 
+def measure_lanes(
+    coordinates: Matrix,
+    start: int,
+    center: Vector,
+    whitener: Matrix,
+    weights: Vector,
+    squares: Vector,
+    means: Vector,
+    seconds: Vector,
+    target: int,
+) -> None:
+    """Of the LANES items from `start` on, given as packed moments of (f, 1, o), one coordinate after the other.
+
+    With x = (f, 1) the means of the first: squares = |whitener · x|², or −1 where the one is zero; means = ⟨center, f⟩ + o, but for the
+    last number of the center; seconds = Σ weights · coordinates, where no product with the one has a weight.
+    """
+    size, packed = center.size, weights.size
+    one = size * (size - 1) // 2
+    for lane in range(start, start + LANES):
+        square = mean = second = 0.0
+        for a in range(size):
+            projection = 0.0
+            for b in range(a + 1):
+                projection += whitener[a, b] * coordinates[one + b, lane]
+            square += projection * projection
+        for a in range(size - 1):
+            mean += center[a] * coordinates[one + a, lane]
+        for a in range(packed):
+            second += weights[a] * coordinates[a, lane]
+        place = target + lane - start
+        squares[place] = square if coordinates[one + size - 1, lane] > 0.0 else -1.0
+        means[place] = mean + coordinates[packed - 2, lane]
+        seconds[place] = second
+
+
+def turn_lanes(rows: Matrix, numbers: Items, start: int, block: Matrix) -> None:
+    """Copy the rows with these LANES numbers side by side: column after column, a lane per row."""
+    for lane in range(LANES):
+        for column in range(rows.shape[1]):
+            block[column, lane] = rows[numbers[start + lane], column]
+
+
 @overload(project_lanes, jit_options=OPTIONS, strict=False)
 def _compiled_project_lanes(coordinates, start, weights, result, target):  # type: ignore[no-untyped-def]
     if coordinates.layout != "C":  # a single item, or vectors of length one: Numba cannot tell rows from columns
@@ -144,6 +186,25 @@ def _compiled_score_lanes(coordinates, start, center, whitener, radius, scores, 
 
     def compiled(coordinates, start, center, whitener, radius, scores, means, target):  # type: ignore[no-untyped-def]
         emit_scores(coordinates, start, center, whitener, radius, scores, means, target)
+
+    return compiled
+
+
+@overload(measure_lanes, jit_options=OPTIONS, strict=False)
+def _compiled_measure_lanes(coordinates, start, center, whitener, weights, squares, means, seconds, target):  # type: ignore[no-untyped-def]
+    if coordinates.layout != "C":
+        return measure_lanes
+
+    def compiled(coordinates, start, center, whitener, weights, squares, means, seconds, target):  # type: ignore[no-untyped-def]
+        emit_measures(coordinates, start, center, whitener, weights, squares, means, seconds, target)
+
+    return compiled
+
+
+@overload(turn_lanes, jit_options=OPTIONS, strict=False)
+def _compiled_turn_lanes(rows, numbers, start, block):  # type: ignore[no-untyped-def]
+    def compiled(rows, numbers, start, block):  # type: ignore[no-untyped-def]
+        emit_columns(rows, numbers, start, block)
 
     return compiled
 

@@ -1,0 +1,89 @@
+"""Means and variances of what a user would say of items, for many items at once.
+
+These functions serve every policy whose state and scratch are those of `beliefs`.
+"""
+
+from typing import Any
+
+from albatross.kernels.compiling import kernel
+from albatross.kernels.linear import Vector
+from albatross.kernels.mean_field.moments import certain, partner_weights, row_start
+from albatross.kernels.operations import Items
+from albatross.kernels.search.lanes import LANES
+from albatross.kernels.search.scoring import measure_lanes, neighbours, turn_lanes
+
+
+@kernel
+def weigh_partners(scratch: Any) -> None:
+    """Make ready what second moments are measured by, for the user who was just placed in `scratch.room`.
+
+    The user's offset is left out of all that is measured: it has no part in variances, and `Scales.origin` has it.
+    """
+    work = scratch.room.work
+    offset, work.mean[work.mean.size - 1] = work.mean[work.mean.size - 1], 0.0
+    certain(work.mean, work.moments)
+    work.mean[work.mean.size - 1] = offset
+    partner_weights(work.moments, work.mean.size, scratch.room.weights)
+
+
+@kernel
+def measure_items(state: Any, scratch: Any, candidates: Items, means: Vector) -> None:
+    """Means, squares and seconds of the candidates for the user who was just placed in `scratch.room`.
+
+    From now on `position_of` can be asked, too.
+    """
+    for position in range(candidates.size):
+        scratch.positions[candidates[position]] = position
+    weigh_partners(scratch)
+    n_candidates = candidates.size if candidates.size > 0 else state.item_moments.shape[0]
+    measure_listed(state, scratch, candidates, n_candidates, means)
+
+
+@kernel
+def measure_listed(state: Any, scratch: Any, items: Items, n_items: int, means: Vector) -> None:
+    """The same of the first so many of these items, or of all if there are none."""
+    work, weights, squares, seconds = scratch.room.work, scratch.room.weights, scratch.squares, scratch.seconds
+    columns = state.item_columns.T
+    if n_items < LANES:
+        for lane in range(n_items):
+            scratch.nearby[lane] = items[lane] if items.size > 0 else lane
+        measure_nearby(state, scratch, n_items)
+        block, packed = scratch.block, weights.size
+        for lane in range(n_items):
+            squares[lane], means[lane], seconds[lane] = block[packed, lane], block[packed + 1, lane], block[packed + 2, lane]
+        return
+    for start in range(0, n_items, LANES):
+        group = min(start, n_items - LANES)  # the last group may begin early and measure some items again
+        first = group if items.size == 0 else neighbours(items, group)
+        if first >= 0:
+            measure_lanes(columns, first, work.mean, work.whitener, weights, squares, means, seconds, group)
+        else:
+            turn_lanes(state.item_moments, items, group, scratch.block)
+            measure_lanes(scratch.block, 0, work.mean, work.whitener, weights, squares, means, seconds, group)
+
+
+@kernel
+def measure_nearby(state: Any, scratch: Any, length: int) -> None:
+    """Squares, means and second moments of the first items in `scratch.nearby`, into the last rows of the block."""
+    work, weights, block, nearby = scratch.room.work, scratch.room.weights, scratch.block, scratch.nearby
+    packed = weights.size
+    for lane in range(length, LANES):
+        nearby[lane] = 0  # any item: nobody looks
+    turn_lanes(state.item_moments, nearby, 0, block)
+    measure_lanes(block, 0, work.mean, work.whitener, weights, block[packed], block[packed + 1], block[packed + 2], 0)
+
+
+@kernel
+def is_met(state: Any, item: int) -> bool:
+    """Whether somebody has rated an item. Read where a column of all items is: it is in the cache."""
+    return state.item_columns[item, row_start(state.item_variance.size) - 1] > 0.0  # type: ignore[no-any-return]
+
+
+@kernel
+def position_of(scratch: Any, candidates: Items, item: int, n_candidates: int) -> int:
+    """Where an item stands among the candidates; −1 if it is none of them."""
+    if candidates.size == 0:
+        return item
+    position = scratch.positions[item]
+    # The place of an item that is no candidate may hold anything.
+    return position if 0 <= position < n_candidates and candidates[position] == item else -1

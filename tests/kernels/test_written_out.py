@@ -1,0 +1,86 @@
+"""What is written out instruction by instruction comes to the same bits as the loops."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from albatross.kernels.compiling import program
+from albatross.kernels.mean_field.moments import Regression, add_moments, describe, fit, no_regression
+from albatross.kernels.mean_field.side_by_side import may_reach, value_lanes
+from albatross.kernels.mean_field.valuing import Reach, Scales
+from albatross.kernels.search.lanes import LANES
+from albatross.kernels.search.scoring import measure_lanes, turn_lanes
+
+Array = NDArray[np.float64]
+
+
+def learned(work: Regression, rows: Array, variance: Array) -> None:
+    for row in range(rows.shape[0]):
+        add_moments(work.sums, work.rights, rows[row], 0.5 + row, 1.5 - row)
+    fit(work, work.sums, work.rights, variance, 0.3, 0.7)
+    describe(work, 0.7)
+
+
+@pytest.mark.parametrize("rank", [1, 4, 5, 6, 12])
+@pytest.mark.parametrize("spoiled", [False, True], ids=["sound", "spoiled"])
+def test_a_fit_compiled_is_a_fit_interpreted(rank: int, spoiled: bool) -> None:
+    random = np.random.default_rng(rank)
+    people, variance = random.normal(size=(4, rank + 2)), random.uniform(0.5, 2.0, rank + 1)
+    people[:, rank] = 1.0
+    rows = np.array([np.outer(person, person)[np.tril_indices(rank + 2)] for person in people])
+    if spoiled:  # not a sum of squares: a pivot is raised
+        rows[:, (rank + 1) * (rank + 2) // 2 - 1] = -1.0
+    compiled, interpreted = no_regression(rank), no_regression(rank)
+    program(learned)(compiled, rows, variance)
+    learned(interpreted, rows, variance)
+    for name in ("sums", "rights", "mean", "moments"):
+        assert getattr(compiled, name).tobytes() == getattr(interpreted, name).tobytes(), name
+    assert np.tril(compiled.whitener).tobytes() == np.tril(interpreted.whitener).tobytes()
+
+
+def looked_at(
+    rows: Array,
+    numbers: NDArray[np.int32],
+    block: Array,
+    center: Array,
+    whitener: Array,
+    weights: Array,
+    scales: Scales,
+    reach: Reach,
+    results: Array,
+    least: float,
+) -> int:
+    turn_lanes(rows, numbers, 2, block)
+    measure_lanes(block, 0, center, whitener, weights, results[0], results[1], results[2], 0)
+    for kind in range(3):
+        for lane in range(LANES):
+            results[4 + kind, lane] = results[kind, lane]
+    reaching = may_reach(scales, reach, results[0], results[2], results[1], 0, least)
+    for lane in range(LANES):
+        results[4, lane] = abs(results[4, lane])
+    value_lanes(scales, results[4], results[6], results[5], results[3])
+    return reaching
+
+
+@pytest.mark.parametrize("rank", [1, 4, 5, 6])
+def test_items_side_by_side_compiled_are_items_interpreted(rank: int) -> None:
+    random = np.random.default_rng(rank)
+    size, packed = rank + 1, (rank + 2) * (rank + 3) // 2
+    rows = random.normal(size=(40, packed))
+    rows[:, size * (size + 1) // 2 - 1] = 1.0  # met
+    rows[::3] = 0.0
+    weights = random.normal(size=packed)
+    one = size * (size - 1) // 2
+    weights[one : one + size] = weights[packed - 2] = 0.0
+    numbers = random.integers(40, size=LANES + 5).astype(np.int32)
+    scales, reach = Scales(0.5, 4.0, 2.0, 10.0, 500.0, 0.1, 0.3, 0.2, 0.0, 0.0, 0.0), Reach(1.0, 2.0)
+    outcomes: list[tuple[int, bytes, Array]] = []
+    for function in (looked_at, program(looked_at)):
+        block, results = np.full((packed, LANES), np.nan), np.full((8, LANES), np.nan)
+        user = random.normal(size=size) if not outcomes else outcomes[0][2]
+        whitener = np.tril(np.outer(user, user))
+        reaching = function(rows, numbers, block, user, whitener, weights, scales, reach, results, 2.0)
+        outcomes.append((reaching, block.tobytes() + results[:7].tobytes(), user))
+    assert outcomes[0][0] == outcomes[1][0]
+    assert 0 < outcomes[0][0] < 2**LANES - 1
+    assert outcomes[0][1] == outcomes[1][1]

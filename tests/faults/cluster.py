@@ -40,12 +40,13 @@ from albatross.service.tools.private_postgres import PrivatePostgres
 KINDS = ("shard", "front", "exchange", "postgres", "raylet", "node")
 """What is harmed: processes are killed; what exchanges is a thread of a shard, whose connection is cut; PostgreSQL is restarted as after a
 crash; a raylet is killed alone, so that what it has started lives on for a while, or with all of that, as when a machine is lost."""
-HARM = Counter(shard=30, front=15, exchange=40, postgres=6, raylet=3, node=2)
-"""Of about a hundred faults: how often each kind is taken."""
-AT_ONCE = 8
-"""Faults that are done at one time, at most: coming back from many takes little longer than from one."""
+FAR = ("raylet", "node")
+HARM = Counter(shard=40, front=20, exchange=32, postgres=6, raylet=1, node=1)
+"""Of a hundred faults: how often each kind is taken."""
 NODES = 2
 """Nodes of Ray beside the first, all on this machine."""
+HEALTH = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 500, "health_check_failure_threshold": 6}
+"""So Ray notices a node that is gone after some seconds, and not after half a minute."""
 PATIENCE = 120.0
 LOOK_SECONDS = 0.05
 
@@ -131,7 +132,8 @@ class Machines:
     def __init__(self, nodes: int) -> None:
         from ray.cluster_utils import Cluster
 
-        self._cluster: Any = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+        arguments = {"num_cpus": 1, "include_dashboard": False, "_system_config": HEALTH}
+        self._cluster: Any = Cluster(initialize_head=True, head_node_args=arguments)
         self.address: str = self._cluster.address
         self._count, self._nodes = nodes, list[Any]()
         self.replace()
@@ -209,7 +211,7 @@ class Tormentor:
                 lost = self.machines.lose(pids, whole=kind == "node")
                 shards += [shard for shard in active if shard["pid"] in lost and shard not in shards]
                 gone += [pid for pid in lost if pid in [front["pid"] for front in fronts]]
-                self.done[kind] += 1
+                self.done[kind] += bool(lost)
         if kinds["postgres"]:
             self.server.stop("immediate")
             self.server.start()
@@ -232,19 +234,20 @@ class Tormentor:
         """Let a paused owner go on once it has lost the lease: it must find that it is replaced."""
         shard, pause = self._paused, threading.Event()
         while shard is not None:
-            try:
+            with contextlib.suppress(InvalidInput):  # it has the lease, or PostgreSQL is coming back
+                if running.status(self.address)["shards"][shard["shard"]]["epoch"] > shard["epoch"]:
+                    break  # its node was lost, and Ray has started another
                 Lease(self.address, shard["shard"]).release()
                 break
-            except InvalidInput:  # it has the lease, or PostgreSQL is coming back
-                if not wait:
-                    return
-                pause.wait(LOOK_SECONDS)
+            if not wait:
+                return
+            pause.wait(LOOK_SECONDS)
         if shard is not None:
             with contextlib.suppress(ProcessLookupError):  # its node is lost, or the supervisor has ended it
                 os.kill(shard["pid"], signal.SIGCONT)
             self._paused = None
             self.done["pause"] += 1
-            self.status(lambda now: self.whole(now) and now["shards"][shard["shard"]]["epoch"] > shard["epoch"] + 1)
+            self.status(lambda now: self.whole(now) and now["shards"][shard["shard"]]["epoch"] > shard["epoch"])
 
     def rest(self) -> None:
         self.resume(wait=True)
@@ -252,17 +255,18 @@ class Tormentor:
 
 
 def planned(faults: int, chance: random.Random, machines: bool, shards: int) -> list[Counter[str]]:
-    """Rounds of faults, each of several kinds, all kinds as often as they are to be."""
-    share = faults / sum(HARM.values())
-    left = Counter({kind: max(1, round(count * share)) for kind, count in HARM.items() if machines or kind not in ("raylet", "node")})
-    rounds: list[Counter[str]] = []
-    while left.total() > 0:
-        room = Counter(shard=shards, front=2, exchange=shards, postgres=1, raylet=1, node=1)
-        one: Counter[str] = Counter()
-        while one.total() < AT_ONCE and (kinds := [kind for kind in sorted(left) if one[kind] < min(left[kind], room[kind])]):
-            one[chance.choices(kinds, [left[kind] for kind in kinds])[0]] += 1
-        left -= one
-        rounds.append(one)
+    """Rounds of faults, each of several kinds: all kinds as often as they are to be, in as few rounds as there can be."""
+    room = Counter(shard=shards, front=2, exchange=shards, postgres=1, raylet=1, node=1)
+    wanted = {kind: max(1, round(faults * share / HARM.total())) for kind, share in HARM.items() if machines or kind not in FAR}
+    rounds = [Counter[str]() for _ in range(max(-(-count // room[kind]) for kind, count in wanted.items()))]
+    for kind, count in wanted.items():
+        places = [number for number in range(len(rounds)) for _ in range(room[kind])]
+        if kind in FAR:  # both at one time: Ray takes long to notice
+            chosen = [number * len(rounds) // count for number in range(count)]
+        else:
+            chosen = chance.sample(places, count)
+        for number in chosen:
+            rounds[number][kind] += 1
     return rounds
 
 

@@ -202,16 +202,17 @@ class Tormentor:
             with contextlib.closing(connect(self.address)) as session:
                 cut = session.execute(CUT, (kinds["exchange"],)).fetchone()
             self.done["exchange"] += 0 if cut is None else int(cut[0])
-        for pid in (*(shard["pid"] for shard in shards), *gone):
-            os.kill(pid, signal.SIGKILL)
         self.done.update(shard=len(shards), front=len(gone))
-        for kind in ("raylet", "node"):
+        for kind in FAR:
             if kinds[kind] and self.machines is not None:
                 pids = [one["pid"] for one in (*active, *fronts)]
                 lost = self.machines.lose(pids, whole=kind == "node")
                 shards += [shard for shard in active if shard["pid"] in lost and shard not in shards]
-                gone += [pid for pid in lost if pid in [front["pid"] for front in fronts]]
+                gone += [front["pid"] for front in fronts if front["pid"] in lost]
                 self.done[kind] += bool(lost)
+        for pid in (*(shard["pid"] for shard in shards), *gone):
+            with contextlib.suppress(ProcessLookupError):  # it was on a node that is lost
+                os.kill(pid, signal.SIGKILL)
         if kinds["postgres"]:
             self.server.stop("immediate")
             self.server.start()
@@ -261,11 +262,8 @@ def planned(faults: int, chance: random.Random, machines: bool, shards: int) -> 
     rounds = [Counter[str]() for _ in range(max(-(-count // room[kind]) for kind, count in wanted.items()))]
     for kind, count in wanted.items():
         places = [number for number in range(len(rounds)) for _ in range(room[kind])]
-        if kind in FAR:  # both at one time: Ray takes long to notice
-            chosen = [number * len(rounds) // count for number in range(count)]
-        else:
-            chosen = chance.sample(places, count)
-        for number in chosen:
+        far = [number * len(rounds) // count for number in range(count)]  # of both kinds at one time: Ray takes long to notice
+        for number in far if kind in FAR else chance.sample(places, count):
             rounds[number][kind] += 1
     return rounds
 

@@ -203,6 +203,7 @@ class Tormentor:
                 cut = session.execute(CUT, (kinds["exchange"],)).fetchone()
             self.done["exchange"] += 0 if cut is None else int(cut[0])
         self.done.update(shard=len(shards), front=len(gone))
+        victims = [*(shard["pid"] for shard in shards), *gone]
         for kind in FAR:
             if kinds[kind] and self.machines is not None:
                 pids = [one["pid"] for one in (*active, *fronts)]
@@ -210,7 +211,7 @@ class Tormentor:
                 shards += [shard for shard in active if shard["pid"] in lost and shard not in shards]
                 gone += [front["pid"] for front in fronts if front["pid"] in lost]
                 self.done[kind] += bool(lost)
-        for pid in (*(shard["pid"] for shard in shards), *gone):
+        for pid in victims:
             with contextlib.suppress(ProcessLookupError):  # it was on a node that is lost
                 os.kill(pid, signal.SIGKILL)
         if kinds["postgres"]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.measuring import Line, Quantity
+from benchmarks.serving import processor_times
 
 COMMAND = ("run", "--policy", "alb", "--dataset", "gaussian", "--horizon", "25000", "--seeds", "1")
 FIRST_TRIAL = """
@@ -41,6 +42,8 @@ def command() -> Iterator[Line]:
 
 
 MOST_COLD = {"mean-field": 12.0, "alb": 12.0}
+MOST_UNREADY = 10.0
+"""Seconds of processor time until a service with a new folder is ready, with nothing compiled."""
 
 
 def cold() -> Iterator[Line]:
@@ -52,6 +55,11 @@ def cold() -> Iterator[Line]:
             surroundings.forget_machine_code()
             call = surroundings.call(str(Path(sys.executable).with_name("albatross")), *command)
             yield Line.at_most(f"albatross run, {policy}", Quantity("cold", call.cpu_seconds), Quantity("limit", limit), 1.0)
+        for policy in MOST_COLD:
+            surroundings.forget_machine_code()
+            cold, warm = (surroundings.seconds_until_ready(policy) for _ in range(2))
+            yield Line.at_most(f"albatross serve, {policy}, ready", Quantity("cold", cold), Quantity("limit", MOST_UNREADY), 1.0)
+            yield Line("the same, once compiled", Quantity("warm", warm), Quantity("cold", cold))
 
 
 def start_up() -> Iterator[Line]:
@@ -99,6 +107,21 @@ class Surroundings:
                 raise RuntimeError(f"{' '.join(arguments)} failed: {messages.read()}")
             importing = sum(_import_seconds(line) for line in messages)
             return Call(output.read(), usage.ru_utime + usage.ru_stime, importing / elapsed)
+
+    def seconds_until_ready(self, policy: str) -> float:
+        """Processor time of `albatross serve` on a new folder until it says that it is ready."""
+        shop = tempfile.mkdtemp(dir=self.folder)
+        settings = ("--scale=1..5", "--port=0", "--log=json", "--policy", policy)
+        command = (str(Path(sys.executable).with_name("albatross")), "serve", shop, *settings)
+        with subprocess.Popen(command, env=self.variables, stderr=subprocess.PIPE, text=True) as server:
+            assert server.stderr is not None
+            try:
+                for line in server.stderr:
+                    if '"event":"ready"' in line.replace(" ", ""):
+                        return sum(processor_times(server.pid))
+            finally:
+                server.terminate()
+        raise RuntimeError(f"{' '.join(command)} ended before it was ready")
 
 
 def _import_seconds(line: str) -> float:

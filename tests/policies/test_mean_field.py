@@ -157,11 +157,11 @@ def test_exact_ratings_are_remembered() -> None:
     agent.replay(users, items, ratings[users, items])
     assert agent.state.figures[0].memory > 0.8
     for user in range(15):
-        agent.select(user)
+        agent.recommend(user, 1)  # fills the slate
         np.testing.assert_allclose(agent.slate.means[:12], ratings[user], atol=0.25)
     forgetful = Agent(MeanField(rank=2, memory=False), n_users=15, n_items=14)
     forgetful.replay(users, items, ratings[users, items])
-    forgetful.select(0)
+    forgetful.recommend(0, 1)  # fills the slate
     assert np.abs(forgetful.slate.means[:12] - ratings[0]).max() > 0.5
 
 
@@ -170,7 +170,7 @@ def test_no_score_passes_the_top_unless_its_mean_does(top: float | None) -> None
     agent, _, _, rewards = taught(MeanField(rank=3, top=top), n_ratings=40)
     limit = rewards.max() if top is None else top
     for user in range(10):
-        agent.select(user)
+        agent.recommend(user, 1)  # fills the slate
         assert (agent.slate.scores <= np.maximum(limit, agent.slate.means) + 1e-9).all()
         assert (agent.slate.scores >= agent.slate.means).all()
         assert (agent.slate.scores > agent.slate.means).any()
@@ -223,7 +223,7 @@ def test_scores_are_those_of_the_docstring(returns: bool) -> None:
     vectors = (state.user_variance[:2] * state.item_variance[:2]).sum()
     others = [item for item in range(14) if item not in rated]
     assert {12, 13} < set(others)
-    agent.select(user, None if returns else others)
+    agent.recommend(user, 1, None if returns else others)  # fills the slate
     n_items = 12.0 * (14 + 1) / (12 + 1)  # by their part among what was ever offered to this user, two strangers in 14
     assert n_items < 14, "so that this user may be shown everything"
     visits = 5.0 * t + 3.0 * n if returns else min(4.0 * t / n_items, n)
@@ -248,11 +248,11 @@ def test_candidates_have_the_scores_they_have_in_the_catalogue() -> None:
     agent, *_ = taught(MeanField(rank=3, returns=True))
     agent.grow(10, 40)
     for user in (0, 4, 9):
-        agent.select(user)
+        agent.recommend(user, 1)  # fills the slate
         scores, means = agent.slate.scores.copy(), agent.slate.means.copy()
         agent.scratch.positions[:] = 3
         offered = [11, 2, 39, 7, 0]
-        agent.select(user, offered)
+        agent.recommend(user, 1, offered)  # fills the slate
         np.testing.assert_allclose(agent.slate.scores[:5], scores[offered], rtol=1e-12)
         np.testing.assert_allclose(agent.slate.means[:5], means[offered], rtol=1e-12)
 
@@ -266,8 +266,8 @@ def test_finds_out_whether_pairs_come_back() -> None:
         own = {item for item in range(14) if find_pair(unsure.state.pairs, user, item) != NOTHING}
         left = sorted(set(range(14)) - own)
         for offered, told in ((None, yes), (left, no)):
-            told.select(user, offered)
-            unsure.select(user, offered)
+            told.recommend(user, 1, offered)  # fills the slate
+            unsure.recommend(user, 1, offered)  # fills the slate
             size = 14 if offered is None else len(left)
             np.testing.assert_array_equal(unsure.slate.scores[:size], told.slate.scores[:size])
         assert (unsure.slate.scores[: len(left)] > unsure.slate.means[: len(left)]).any(), "there is still something to try"
@@ -280,7 +280,7 @@ def test_an_item_is_tried_for_those_who_may_be_shown_it() -> None:
         agent, *_ = taught(MeanField(rank=2, returns=returns, top=1e6), n_ratings=400)
         agent.grow(10, 100)
         agent.update(9, 11, 3.0)
-        agent.select(9, candidates)
+        agent.recommend(9, 1, candidates)  # fills the slate
         return float(agent.slate.scores[0] - agent.slate.means[0])
 
     everything, few = [5, *range(5), *range(6, 11)], [5, 6]
@@ -296,7 +296,7 @@ def test_strangers_are_expected_to_be_like_the_last_ones_met() -> None:
         for item in range(first, first + 40):
             for user in random.choice(20, 4, replace=False):
                 agent.update(int(user), item, level + 0.3 * random.standard_normal())
-        agent.select(0)
+        agent.recommend(0, 1)  # fills the slate
         hopes.append((agent.slate.means[:40].mean(), agent.slate.means[80:].mean()))
     assert hopes[0][1] == pytest.approx(4.0, abs=0.3)
     assert hopes[1][1] < 2.7, "without it, the mean of both"
@@ -355,7 +355,7 @@ def test_scale_and_origin_of_ratings_make_no_difference(scale: float) -> None:
     agents[1].replay(users, items, scale * (rewards + 0.35))
     for user in range(9):
         for agent in agents:
-            agent.select(user)
+            agent.recommend(user, 1)  # fills the slate
         np.testing.assert_allclose(agents[1].slate.scores, scale * (agents[0].slate.scores + 0.35), rtol=1e-3)
 
 

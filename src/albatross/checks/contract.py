@@ -117,7 +117,7 @@ def scores_finite(policy: Policy) -> None:
     """Every candidate gets a finite mean, and a score that is not NaN."""
     agent = experienced(policy)
     for user in range(agent.n_users):
-        agent.select(user)
+        agent.recommend(user, 1)  # a ranking looks at all candidates, where a choice need not
         assert np.isfinite(agent.slate.means).all(), "a mean is not finite"
         assert not np.isnan(agent.slate.scores).any(), "a score is not a number"
 

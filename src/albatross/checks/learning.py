@@ -61,6 +61,6 @@ def _survives(policy: Policy, rewards: NDArray[np.float64], given: str) -> None:
         user = step * 7 % world.n_users
         agent.update(user, agent.select(user).item, float(reward))
     for user in range(world.n_users):
-        agent.select(user)
+        agent.recommend(user, 1)  # a ranking looks at all candidates, where a choice need not
         assert np.isfinite(agent.slate.means).all(), f"after {given} a mean is not finite"
         assert not np.isnan(agent.slate.scores).any(), f"after {given} a score is not a number"

@@ -169,7 +169,7 @@ def choose_item(
     n_candidates = candidates.size if candidates.size > 0 else state.item_moments.shape[0]
     if state.counts[0].ratings == 0:
         return nothing_known(n_candidates, slate, random)
-    user = int(user)  # of the type that learning has, so that nothing is compiled for two
+    user = np.int64(user)  # type: ignore[assignment]  # the type that learning has, so that nothing is compiled for two
     place_user(state, scratch.room, user)
     if is_searched(scratch.room.shelves, candidates, slate):
         return search(state, settings, scratch, user, candidates, candidates[:0], slate.means[:0], slate, random)
@@ -215,7 +215,7 @@ def choose_supposing(
     n_candidates = candidates.size if candidates.size > 0 else state.item_moments.shape[0]
     if state.counts[0].ratings == 0:
         return nothing_known(n_candidates, slate, random)
-    user = int(user)  # of the type that learning has, so that nothing is compiled for two
+    user = np.int64(user)  # type: ignore[assignment]  # the type that learning has, so that nothing is compiled for two
     place_user(state, scratch.room, user)
     if items.size > 0:
         suppose_ratings(state, scratch, user, items, rewards)

@@ -243,7 +243,7 @@ def refresh(state: Any, room: Room, limit: int) -> None:
 @kernel
 def learn(state: Any, room: Room, refreshes: int, user: int, item: int, reward: float, random: np.random.Generator) -> None:
     """Learn from one rating, and refit at most so many other users and items."""
-    user, item = int(user), int(item)  # of the type that `refresh` has, so that nothing is compiled for two
+    user, item = np.int64(user), np.int64(item)  # type: ignore[assignment]  # the type that `refresh` has, so that nothing is compiled for two
     count_rating(state, user, reward)
     if state.item_moments[item, row_start(state.item_variance.size) - 1] == 0.0:
         note_newcomer(state, room, user, reward)

@@ -65,7 +65,7 @@ class Scratch(NamedTuple):
     """Per item: its position among the candidates."""
     listed: NDArray[np.int32]
     places: NDArray[np.int32]
-    """Candidates that somebody has rated, and where they stand among the candidates."""
+    """Candidates with ratings, and their positions among the candidates."""
     promising: NDArray[np.int64]
     """An array of length 1: among which of them, LANES at a time, the best one was found last."""
 

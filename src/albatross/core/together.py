@@ -1,4 +1,4 @@
-"""Many choices in one call of compiled code, each with a random stream of its own; and what ranked best in one of them."""
+"""Many choices in one call of compiled code, each with its own random stream; and the best ranked of one choice."""
 
 import math
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ NOT_CHOSEN = -1
 
 
 class Chosen(NamedTuple):
-    """Per choice. Where chance would choose, or the policy does not look at what is waited for, the position is `NOT_CHOSEN`."""
+    """Per choice. If it is to be random, or the policy ignores pending ratings, the position is `NOT_CHOSEN`."""
 
     positions: list[int]
     scores: list[float]
     means: list[float]
     certainties: list[float]
     best: list[list[list[float]]]
-    """The best candidates, as many as are wanted: item, score and mean."""
+    """The best candidates, as many as requested: item, score and mean."""
 
 
 def choose_each(
@@ -76,10 +76,10 @@ def choose_together(
     pending: Sequence[Sequence[int]],
     n_best: int = 0,
 ) -> Chosen:
-    """One item for each user among the same candidates, as if the pending ratings had come exactly as expected.
+    """One item for each user among the same candidates, as if the pending ratings had come exactly as predicted.
 
-    Each is chosen with the stream of its name. With probability `floor`, which a number drawn before or after the policy's choice tells,
-    chance is to choose: then nothing is chosen here.
+    Each is chosen with the stream of its name. With probability `floor`, by a number drawn before or after the policy's choice, the choice
+    is to be random: then nothing is chosen here.
     """
     assert turner.addresses is not None
     names = np.frombuffer(b"".join(streams), np.uint64).reshape(-1, 4)
@@ -100,7 +100,7 @@ def tell(mind: Any, drawing: Any, candidates: Items, best: Items, told: NDArray[
 
 
 def best_of_slate(agent: Agent, random: np.random.Generator, candidates: Items, listed: Items) -> list[list[float]]:
-    """Item, score and mean of the best of these candidates: as the policy has listed them, or of the slate it has filled for them."""
+    """Item, score and mean of the best candidates: as listed by the policy, or from the slate it has filled."""
     told = np.empty((listed.size, 3))
     agent.run(tell, random, candidates, listed, told)
     return told.tolist()

@@ -137,9 +137,9 @@ def dot(left: Vector, right: Vector) -> float:
 
 
 EQUAL = 2.0**-52
-"""What stands beside the diagonal is nothing if it is smaller than this part of it."""
+"""Off-diagonal values smaller than this share of the diagonal count as zero."""
 SWEEPS = 32
-"""Rounds over all pairs of coordinates, at most: a handful suffices, and what is not a number must not go on for ever."""
+"""Maximum number of rounds over all pairs of coordinates: a few are enough, and NaN must not loop for ever."""
 
 
 @kernel
@@ -181,7 +181,7 @@ def diagonalize(matrix: Matrix, values: Vector, vectors: Matrix) -> None:
 
 @kernel
 def _rotate(matrix: Matrix, vectors: Matrix, a: int, b: int, tangent: float) -> None:
-    """Turn coordinates a and b so that nothing is left between them."""
+    """Rotate coordinates a and b so that their off-diagonal value becomes zero."""
     cosine = 1.0 / math.sqrt(tangent * tangent + 1.0)
     sine = tangent * cosine
     beside = matrix[a, b]

@@ -1,4 +1,4 @@
-"""What a mean-field factorization knows, as arrays: shared by every policy that learns one."""
+"""The arrays of a mean-field factorization, shared by every policy that learns one."""
 
 from typing import NamedTuple
 
@@ -17,9 +17,9 @@ from albatross.kernels.search.lanes import LANES
 class Beliefs(NamedTuple):
     user_moments: Matrix
     item_moments: Matrix
-    """What is believed of each, E[z zᵀ] of z = (vector, 1, offset), packed; zero before the first rating."""
+    """Belief about each, E[z zᵀ] of z = (vector, 1, offset), packed; zero before the first rating."""
     item_columns: Matrix
-    """The same as `item_moments` in Fortran order: scoring goes over items."""
+    """The same as `item_moments` in Fortran order, because scoring runs over items."""
     item_sums: Matrix
     item_rights: Matrix
     """Per item Σ w E[z zᵀ] over its users, packed, and Σ w (y − g) E[(vector, 1)]."""
@@ -27,18 +27,18 @@ class Beliefs(NamedTuple):
     """Per user Σ w E[(y − m)²] over its pairs, when last fitted."""
     users: NDArray[np.int64]
     items: NDArray[np.int64]
-    """Who was met, in that order."""
+    """Users and items with ratings, in the order of their first rating."""
     user_squares: Vector
     user_spreads: Vector
     item_squares: Vector
     item_spreads: Vector
-    """Sums over all met, per coordinate, last the offset: of squared means, and of variances."""
+    """Sums over all rated users or items, per coordinate, offset last: of squared means, and of variances."""
     user_variance: Vector
     item_variance: Vector
-    """D, for users and for items, last the offsets'."""
+    """Prior variances D of users and of items, offset last."""
     figures: NDArray[np.record]
     counts: NDArray[np.record]
-    """One record each; what their fields are stands in `albatross.kernels.mean_field.population`."""
+    """One record each; `albatross.kernels.mean_field.population` describes the fields."""
     pairs: Pairs
 
     @property
@@ -52,9 +52,9 @@ class Beliefs(NamedTuple):
 class Scratch(NamedTuple):
     room: Room
     stranger: Vector
-    """What is believed of an item nobody has rated."""
+    """The belief about an unrated item."""
     block: Matrix
-    """Moments of a few items side by side, then their squares, means and second moments, and room for scores."""
+    """Moments of a few items side by side, then their squares, means and second moments, and space for scores."""
     nearby: NDArray[np.int32]
     """Room for items that are looked at together."""
     squares: Vector
@@ -62,10 +62,10 @@ class Scratch(NamedTuple):
     seconds: Vector
     """Per candidate: the user's part of the variance of m_ui in units of the noise, m_ui, and its second moment for the item's part."""
     positions: NDArray[np.int32]
-    """Per item: where it stands among the candidates."""
+    """Per item: its position among the candidates."""
     listed: NDArray[np.int32]
     places: NDArray[np.int32]
-    """Candidates that somebody has rated, and where they stand among the candidates."""
+    """Candidates with ratings, and their positions among the candidates."""
     promising: NDArray[np.int64]
     """An array of length 1: among which of them, LANES at a time, the best one was found last."""
 

@@ -1,9 +1,9 @@
-"""A score per block of items that no item in it exceeds, by mean-field's score.
+"""An upper bound of mean-field's score per block of items.
 
 **The bound.** The score is f(m, v_u, v_i) = m + e / √(1 + (e / (top − m))²), e² a sum of non-negative terms that grow with v_u and v_i.
 
-1. f grows with e, plainly, and with m: with L = top − m > 0, f = top − L + e L / √(e² + L²), whose derivative by L is
-   (e² / (e² + L²))^(3/2) − 1 ≤ 0. From L = 0 on, f = m, which is what it tends to there.
+1. f grows with e, obviously, and with m: with L = top − m > 0, f = top − L + e L / √(e² + L²), whose derivative by L is
+   (e² / (e² + L²))^(3/2) − 1 ≤ 0. For L ≤ 0, f = m, which is its limit at L = 0.
 2. w(v, s², N)² grows with v (`gittins.worth` is a rational function of √N whose derivative has positive coefficients alone, and
    N v / (v + 0.8 s²) grows with v).
 
@@ -14,9 +14,9 @@ a user with mean (a, o_u), whitener W and y = (a, 1):
     √v_u / s = |W x| ≤ |W c| + Σ_j |W e_j| h_j                      by the triangle inequality
     v_i = ⟨y yᵀ, C⟩ ≤ ⟨y yᵀ, c⟩ + ⟨|y yᵀ|, h⟩                        because it is linear in C
 
-What is computed differs from these by rounding. With E = E[|z|²] of an item, z = (f, 1, o), and ŷ = (a, o_u, 1): m is a sum of terms
-whose sizes come to at most |ŷ| √E, |W x| to at most √(Σ |W e_j|²) √E, and v_i is the difference of a second moment and m², both sums of
-terms that come to at most |ŷ|² E. `SAFETY` times these exceeds what so many additions can round, up to thousands of terms.
+Computed values differ from these by rounding. With E = E[|z|²] of an item, z = (f, 1, o), and ŷ = (a, o_u, 1): m is a sum of terms
+whose sizes sum to at most |ŷ| √E, |W x| to at most √(Σ |W e_j|²) √E, and v_i is the difference of a second moment and m², both sums of
+terms that sum to at most |ŷ|² E. `SAFETY` times these exceeds the rounding error of the additions, up to thousands of terms.
 """
 
 import math
@@ -33,7 +33,7 @@ from albatross.kernels.search.scoring import project_lanes, score_lanes
 
 @kernel
 def _weigh_bounds(state: Any, scratch: Any) -> None:
-    """What the numbers of a block are multiplied by to bound the scores of its items for this user."""
+    """Weights for the numbers of a block that bound the scores of its items for this user."""
     work, shelves = scratch.room.work, scratch.room.shelves
     size = work.mean.size
     rank = size - 1
@@ -61,7 +61,7 @@ def _weigh_bounds(state: Any, scratch: Any) -> None:
 
 @kernel
 def bound_blocks(state: Any, scratch: Any, scales: Scales) -> None:
-    """A score per block that no item in it exceeds, unless the user has rated it."""
+    """An upper bound of the scores per block, except for items that the user has rated."""
     work, shelves, results = scratch.room.work, scratch.room.shelves, scratch.room.shelves.results
     n_blocks = -(-shelves.counts[ARRANGED] // BLOCK)
     _weigh_bounds(state, scratch)

@@ -1,16 +1,16 @@
-"""The best of a small catalogue by mean-field's score, exactly, without the roots and divisions of most items.
+"""The best item of a small catalogue by mean-field's score, exactly, without the roots and divisions for most items.
 
 The score is mean + √(s L² / (s + L²)), L = top − mean > 0, s = e². The root grows with s, so for s ≤ s̄ the score reaches a number
 b > mean only if
 
     s̄ L² ≥ (b − mean)² (s̄ + L²),
 
-which takes neither a root nor a division. And with q(N) as in `gittins`, which grows with N,
+which needs neither a root nor a division. And with q(N) as in `gittins`, which grows with N,
 
     w(v, s², N)² = v q(N v / (v + 0.8 s²))² ≤ v q(N)²,
 
-so that such an s̄ is linear in both variances. Items that cannot reach the best score found so far are left out. Those that the user has
-rated come first: once users have found what they like it is one of them, and nearly all others are left out.
+so that such an s̄ is linear in both variances. Items that cannot reach the best score so far are skipped. Items that the user has rated
+come first: once users have found what they like, the best is one of them, and nearly all others are skipped.
 """
 
 import math
@@ -41,14 +41,14 @@ from albatross.kernels.search.catalogue import SAFETY
 from albatross.kernels.search.lanes import LANES
 
 HIDDEN = -1.0
-"""In place of a square: nobody has rated this item, or the user has, and it was looked at."""
+"""In place of a square: the item has no ratings, or the user has rated it and it is already scored."""
 
 
 @kernel
 def choose_best(
     state: Any, settings: Any, scratch: Any, user: int, candidates: Items, slate: Slate, random: np.random.Generator
 ) -> tuple[int, float]:
-    """What `rank_items` and `any_best` would choose for the user who was placed in `scratch.room`. The slate has only the choice."""
+    """The choice of `rank_items` and `any_best` for the user in `scratch.room`. The slate has only the chosen item."""
     n_candidates = candidates.size if candidates.size > 0 else state.item_moments.shape[0]
     weigh_partners(scratch)
     n_listed, n_strangers = list_met(state, scratch, candidates)
@@ -74,7 +74,7 @@ def choose_best(
 
 @kernel
 def list_met(state: Any, scratch: Any, candidates: Items) -> tuple[int, int]:
-    """List the candidates that somebody has rated, unless all items are candidates: how many to measure, and how many nobody has rated."""
+    """List the rated candidates, unless all items are candidates; returns how many to measure, and how many are unrated."""
     if candidates.size == 0:
         n_items = state.item_moments.shape[0]
         return n_items, n_items - state.counts[0].items
@@ -88,7 +88,7 @@ def list_met(state: Any, scratch: Any, candidates: Items) -> tuple[int, int]:
 
 @kernel
 def place_of(scratch: Any, candidates: Items, item: int, n_listed: int) -> int:
-    """Where an item stands among those listed; −1 if it is none of them."""
+    """The place of an item in the list; −1 if it is not listed."""
     if candidates.size == 0:
         return item
     place = scratch.positions[item]
@@ -97,7 +97,7 @@ def place_of(scratch: Any, candidates: Items, item: int, n_listed: int) -> int:
 
 @kernel
 def count_own(state: Any, scratch: Any, user: int, candidates: Items, n_listed: int) -> tuple[float, float, int]:
-    """How many items the user has rated, how many of them are offered, and the entry of the one that was rated most often."""
+    """The number of items that the user has rated, of those offered, and the entry of the one rated most often."""
     pairs, rated, back, most = state.pairs, 0.0, 0.0, 0
     entry = favourite = pairs.first[user]
     while entry != NOTHING:
@@ -114,9 +114,9 @@ def count_own(state: Any, scratch: Any, user: int, candidates: Items, n_listed: 
 def look_at_own(
     state: Any, settings: Any, scratch: Any, scales: Scales, reach: Reach, user: int, favourite: int, candidates: Items, n_listed: int
 ) -> tuple[float, int, float, int]:
-    """Score, place and mean of the best of the items that the user has rated, and how many have that score. They are hidden then.
+    """Score, place and mean of the best of the items that the user has rated, and how many have that score. Then they are hidden.
 
-    The favourite comes first: it is often the best, and the others need not be looked at closely.
+    The favourite comes first: it is often the best, and most others can then be skipped.
     """
     pairs, share, top = state.pairs, state.figures[0].memory, top_of_scale(state, settings)
     squares, means, seconds = scratch.squares, scratch.means, scratch.seconds
@@ -126,7 +126,7 @@ def look_at_own(
         here = np.uint32(entry)
         place = place_of(scratch, candidates, pairs.items[here], n_listed)
         entry = following if following != favourite else pairs.following[following]
-        following = pairs.following[entry]  # of no entry: of the last place, which nobody reads
+        following = pairs.following[entry]  # without an entry: of the last place, which is never read
         if place >= 0:
             mean = means[place]
             of_user, of_item = squares[place], max(seconds[place] - mean * mean, 0.0)
@@ -157,7 +157,7 @@ def look_at_others(
     best_mean: float,
     ties: int,
 ) -> tuple[float, int, float, int]:
-    """The same of all that are listed, given the best so far: the scores are found where one of LANES items may reach it."""
+    """The same for all listed items, given the best so far: scores are computed only if one of LANES items may reach it."""
     block, packed = scratch.block, scratch.room.weights.size
     values, means, seconds, scores = block[packed], block[packed + 1], block[packed + 2], block[packed + 3]
     for place in range(n_listed, n_listed + LANES):
@@ -165,7 +165,7 @@ def look_at_others(
     n_groups = -(-n_listed // LANES)
     promising = scratch.promising[0] if scratch.promising[0] < n_groups else 0
     for number in range(n_groups):
-        # The group of the last choice comes first: often its best item is a good one for others, too, and leaves out more.
+        # The group of the last choice comes first: its best item is often good for other users too, so more is skipped.
         start = LANES * (promising if number == 0 else number - 1 if number <= promising else number)
         reaching = may_reach(scales, reach, scratch.squares, scratch.seconds, scratch.means, start, max(best, strange_score))
         if reaching == 0:
@@ -187,7 +187,7 @@ def look_at_others(
 
 @kernel
 def any_stranger(state: Any, candidates: Items, n_candidates: int, passed_over: int) -> int:
-    """The position of a candidate nobody has rated, so many of them being passed over."""
+    """The position of an unrated candidate, after skipping this many."""
     for position in range(n_candidates):
         if not is_met(state, candidates[position] if candidates.size > 0 else position):
             if passed_over == 0:

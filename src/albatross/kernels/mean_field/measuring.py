@@ -1,4 +1,4 @@
-"""Means and variances of what a user would say of items, for many items at once.
+"""Means and variances of a user's ratings of items, for many items at once.
 
 These functions serve every policy whose state and scratch are those of `beliefs`.
 """
@@ -15,9 +15,9 @@ from albatross.kernels.search.scoring import measure_lanes, neighbours, turn_lan
 
 @kernel
 def weigh_partners(scratch: Any) -> None:
-    """Make ready what second moments are measured by, for the user who was just placed in `scratch.room`.
+    """Compute the weights for second moments, for the user in `scratch.room`.
 
-    The user's offset is left out of all that is measured: it has no part in variances, and `Scales.origin` has it.
+    The user's offset is left out: it has no part in variances, and `Scales.origin` has it.
     """
     work = scratch.room.work
     offset, work.mean[work.mean.size - 1] = work.mean[work.mean.size - 1], 0.0
@@ -28,9 +28,9 @@ def weigh_partners(scratch: Any) -> None:
 
 @kernel
 def measure_items(state: Any, scratch: Any, candidates: Items, means: Vector) -> None:
-    """Means, squares and seconds of the candidates for the user who was just placed in `scratch.room`.
+    """Means, squares and second moments of the candidates for the user in `scratch.room`.
 
-    From now on `position_of` can be asked, too.
+    After this, `position_of` works too.
     """
     for position in range(candidates.size):
         scratch.positions[candidates[position]] = position
@@ -41,7 +41,7 @@ def measure_items(state: Any, scratch: Any, candidates: Items, means: Vector) ->
 
 @kernel
 def measure_listed(state: Any, scratch: Any, items: Items, n_items: int, means: Vector) -> None:
-    """The same of the first so many of these items, or of all if there are none."""
+    """The same for the first `n_items` of these items, or for all if there are none."""
     work, weights, squares, seconds = scratch.room.work, scratch.room.weights, scratch.squares, scratch.seconds
     columns = state.item_columns.T
     if n_items < LANES:
@@ -68,22 +68,22 @@ def measure_nearby(state: Any, scratch: Any, length: int) -> None:
     work, weights, block, nearby = scratch.room.work, scratch.room.weights, scratch.block, scratch.nearby
     packed = weights.size
     for lane in range(length, LANES):
-        nearby[lane] = 0  # any item: nobody looks
+        nearby[lane] = 0  # any item: not read
     turn_lanes(state.item_moments, nearby, 0, block)
     measure_lanes(block, 0, work.mean, work.whitener, weights, block[packed], block[packed + 1], block[packed + 2], 0)
 
 
 @kernel
 def is_met(state: Any, item: int) -> bool:
-    """Whether somebody has rated an item. Read where a column of all items is: it is in the cache."""
+    """Whether an item has ratings. Read from a column of all items, which is in the cache."""
     return state.item_columns[item, row_start(state.item_variance.size) - 1] > 0.0  # type: ignore[no-any-return]
 
 
 @kernel
 def position_of(scratch: Any, candidates: Items, item: int, n_candidates: int) -> int:
-    """Where an item stands among the candidates; −1 if it is none of them."""
+    """The position of an item among the candidates; −1 if it is not one."""
     if candidates.size == 0:
         return item
     position = scratch.positions[item]
-    # The place of an item that is no candidate may hold anything.
+    # The position of an item that is no candidate may have any value.
     return position if 0 <= position < n_candidates and candidates[position] == item else -1

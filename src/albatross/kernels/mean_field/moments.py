@@ -1,10 +1,10 @@
-"""Beliefs about users and items as packed second moments: fitted, added up and exchanged, in a mean-field factorization.
+"""Beliefs about users and items as packed second moments, for a mean-field factorization: fitting, sums and exchanges.
 
-A user or an item is (f, 1, o): factors of length rank, the number one, an offset. What is believed of it is E[z zᵀ], z = (f, 1, o),
-packed (its lower triangle, row by row), so that sums of beliefs over ratings are one loop and carry the covariances along. The row
-of the one holds the means, and is all zero for who was never rated.
+A user or an item is (f, 1, o): factors of length rank, the number one, an offset. The belief about it is E[z zᵀ], z = (f, 1, o),
+packed (its lower triangle, row by row), so that sums of beliefs over ratings are one loop and include the covariances. The row
+of the one holds the means, and is zero without ratings.
 A rating is origin + ⟨f_u, f_i⟩ + o_u + o_i plus noise: for each side a linear regression with coefficients (f, o), regressors (f, 1) of
-the partner, and the partner's offset taken off.
+the partner, after subtraction of the partner's offset.
 """
 
 import math
@@ -18,7 +18,7 @@ from albatross.kernels.written_out import add_scaled, described_at_once, fitted_
 
 
 class Regression(NamedTuple):
-    """Room to fit one user or item. Not learned: any content serves."""
+    """Working space to fit one user or item. Not learned: any content will do."""
 
     values: Matrix
     factor: Matrix
@@ -51,7 +51,7 @@ def row_start(row: int) -> int:
 
 @kernel
 def fit(work: Regression, sums: Vector, rights: Vector, variance: Vector, center: float, noise: float) -> None:
-    """The posterior of (f, o) given what the partners are believed to be, as mean and whitener of `work`.
+    """The posterior of (f, o) given the beliefs about the partners, as mean and whitener of `work`.
 
     A priori the coefficients are independent, with this variance each; the offset has mean `center`, the factors zero.
     By a factorization without roots, L D Lᵀ: with those of Cholesky, each row would wait for the root of the one before.
@@ -128,14 +128,14 @@ def whitened_square(work: Regression, vector: Vector) -> float:
 
 @kernel
 def describe(work: Regression, noise: float) -> None:
-    """What `fit` came to as moments of `work`."""
+    """The result of `fit` as moments of `work`."""
     mean, inverse, moments = work.mean, work.whitener, work.moments
     if described_at_once(inverse, mean, noise, moments):
         return
     size = mean.size
     one, last = row_start(size - 1), row_start(size)
     for a in range(size):
-        # Coefficient a is factor a, or the offset, which stands behind the one.
+        # Coefficient a is factor a, or the offset, which comes after the one.
         row = row_start(a) if a < size - 1 else last
         for b in range(a + 1):
             covariance = 0.0
@@ -151,7 +151,7 @@ def describe(work: Regression, noise: float) -> None:
 
 @kernel
 def certain(mean: Vector, moments: Vector) -> None:
-    """The moments of somebody known to be (f, o) = `mean`."""
+    """The moments of a user or item known to be (f, o) = `mean`."""
     size = mean.size
     one, last = row_start(size - 1), row_start(size)
     for a in range(size - 1):

@@ -26,16 +26,16 @@ BLOCK = 32
 """Items per block."""
 
 WIDTH_WEIGHT = 2.0
-"""An item's standard deviation counts so much beside its mean when items are cut into blocks: it adds so much to a score."""
+"""Weight of an item's standard deviation relative to its mean when items are cut into blocks: it adds about so much to a score."""
 
 LEAST_CHANGES, CHANGED_SHARE = 4096, 8
-"""So many changed beliefs may be taken down before everything is arranged anew: so many, or one in so many items."""
+"""Limit of recorded changes before everything is arranged again: so many, or one in so many items."""
 
 UNMET = -1
-"""In place of a place: nobody has rated this item."""
+"""Instead of a place: this item has no ratings."""
 
 ARRANGED, CHANGED, WIDENED, STAMP = range(4)
-"""What is counted: places taken, changes taken down, those that have widened a block since all was arranged, and marks given."""
+"""Counters: places taken, changes recorded, changes that have widened a block since the last arrangement, and stamps given."""
 
 
 class Shelves(NamedTuple):
@@ -43,11 +43,11 @@ class Shelves(NamedTuple):
     """The sum of all item offsets as this arrangement knows it: any change of a belief changes it. Not a number if nothing is known."""
     counts: NDArray[np.int64]
     items: NDArray[np.int32]
-    """Which item stands at each place, block after block."""
+    """The item at each place, block after block."""
     places: NDArray[np.int32]
-    """Where each item stands."""
+    """The place of each item."""
     marks: NDArray[np.int32]
-    """Per item, a stamp: whether it is one of equals."""
+    """Per item, a stamp that marks ties."""
     changed: NDArray[np.int32]
     """Items whose belief has changed."""
     centers: NDArray[np.float64]
@@ -56,13 +56,13 @@ class Shelves(NamedTuple):
     sizes: NDArray[np.float64]
     """(n_blocks / LANES, LANES): per block the largest E[|z|²]."""
     bounds: Vector
-    """Per block, the score that none of its items exceeds."""
+    """Per block, an upper bound of the scores of its items."""
     numbers: Vector
-    """Room for the numbers of one item."""
+    """Space for the numbers of one item."""
     keys: Vector
-    """While arranging: what the items are cut by."""
+    """Sort keys of the items, while arranging."""
     ranges: NDArray[np.int64]
-    """While arranging: what is still to be cut."""
+    """Ranges still to be cut, while arranging."""
     toward: Vector
     away: Vector
     """Of the user: what the mean is the inner product of (f, 1, o) with, and its absolute values."""
@@ -72,11 +72,11 @@ class Shelves(NamedTuple):
     outspread: Vector
     """Of the user: what the variance is the inner product of C with, and its absolute values."""
     results: NDArray[np.float64]
-    """Room for what is found of a group of blocks."""
+    """Space for results of a group of blocks."""
 
 
 def new_shelves(rank: int, n_items: int) -> Shelves | SmallCatalogue:
-    """A catalogue that is not arranged yet; of few items, none."""
+    """A catalogue that is not arranged yet; none for few items."""
     if n_items < catalogue.SEARCHED_FROM:
         return SmallCatalogue()
     n_groups = -(-n_items // (BLOCK * LANES))
@@ -106,13 +106,13 @@ def new_shelves(rank: int, n_items: int) -> Shelves | SmallCatalogue:
 
 
 def note_belief(shelves: Any, before: float, after: float, item: int) -> None:
-    """Take down that the belief about this item, and no other, has changed, and with it the sum of all offsets."""
+    """Record that the belief about this item, and no other, has changed, and with it the sum of all offsets."""
     if isinstance(shelves, Shelves):
         take_down(shelves, before, after, item)
 
 
 def note_sum(shelves: Any, before: float, after: float) -> None:
-    """Take down that offsets were summed afresh and no belief has changed."""
+    """Record that offsets were summed again and no belief has changed."""
     if isinstance(shelves, Shelves) and shelves.known[0] == before:
         shelves.known[0] = after
 
@@ -139,7 +139,7 @@ def _compiled_note_sum(shelves, before, after):  # type: ignore[no-untyped-def]
 
 @kernel
 def take_down(shelves: Shelves, before: float, after: float, item: int) -> None:
-    """What `note_belief` does to a large catalogue."""
+    """`note_belief` for a large catalogue."""
     n_changed = shelves.counts[CHANGED]
     if shelves.known[0] != before or n_changed == shelves.changed.size:
         shelves.known[0] = math.nan
@@ -151,7 +151,7 @@ def take_down(shelves: Shelves, before: float, after: float, item: int) -> None:
 
 @kernel
 def bring_up_to_date(shelves: Shelves, state: Any) -> None:
-    """Let the blocks hold what is believed now."""
+    """Widen the blocks to contain the current beliefs."""
     counts = shelves.counts
     due = counts[WIDENED] + counts[CHANGED] > max(shelves.changed.size, counts[ARRANGED])
     if shelves.known[0] != state.figures[0].offsets or due:
@@ -191,7 +191,7 @@ def number_item(state: Any, item: int, numbers: Vector) -> None:
 
 @kernel
 def _append(shelves: Shelves, item: int) -> None:
-    """Give an item the next place; a new block begins around its first item, which `_widen` then puts there."""
+    """Give an item the next place. A new block begins around its first item, which `_widen` then sets."""
     place = shelves.counts[ARRANGED]
     shelves.counts[ARRANGED] = place + 1
     shelves.items[place] = item
@@ -203,7 +203,7 @@ def _append(shelves: Shelves, item: int) -> None:
 
 @kernel
 def _widen(shelves: Shelves, block: int) -> None:
-    """Let a block hold an item with these `shelves.numbers`."""
+    """Widen a block to contain an item with these `shelves.numbers`."""
     numbers = shelves.numbers
     centers, reaches, sizes, lane = (
         shelves.centers[block // LANES],
@@ -229,7 +229,7 @@ def _widen(shelves: Shelves, block: int) -> None:
 
 @kernel
 def arrange(shelves: Shelves, state: Any) -> None:
-    """Put every item met into a block of its neighbours, and measure the blocks."""
+    """Put all rated items into blocks of similar items, and measure the blocks."""
     n_met = state.counts[0].items
     items, keys, ranges = shelves.items, shelves.keys, shelves.ranges
     shelves.places.fill(UNMET)
@@ -256,7 +256,7 @@ def arrange(shelves: Shelves, state: Any) -> None:
 
 @kernel
 def _take_widest(shelves: Shelves, state: Any, start: int, stop: int) -> None:
-    """The keys of a range become that in which its items seem to differ most: a coordinate, the offset, or how well they are known."""
+    """Set the keys of a range to the quantity with the largest spread: a coordinate, the offset, or the standard deviation."""
     widest, extent = 0, -1.0
     for a in range(state.item_variance.size + 1):
         low, high = math.inf, -math.inf
@@ -271,7 +271,7 @@ def _take_widest(shelves: Shelves, state: Any, start: int, stop: int) -> None:
 
 @kernel
 def _coordinate(state: Any, item: int, a: int) -> float:
-    """What an item is cut by, in units of the rating: what a usual user makes of a factor, the offset, or the standard deviation."""
+    """The quantity for cutting, in units of the rating: a factor times a typical user's, the offset, or the standard deviation."""
     moments, size = state.item_moments[item], state.item_variance.size
     rank = size - 1
     one, last = row_start(rank), row_start(size)
@@ -294,7 +294,7 @@ def _measure_block(shelves: Shelves, state: Any, start: int, stop: int) -> None:
     for place in range(start, stop):
         shelves.places[shelves.items[place]] = place
         number_item(state, shelves.items[place], numbers)
-        for a in range(numbers.size):  # for now, the lowest and the highest
+        for a in range(numbers.size):  # the lowest and the highest for now
             centers[a, lane] = numbers[a] if place == start else min(centers[a, lane], numbers[a])
             reaches[a, lane] = numbers[a] if place == start else max(reaches[a, lane], numbers[a])
     for a in range(numbers.size):

@@ -1,4 +1,4 @@
-"""What `valuing` and `choosing` do with an item, written for LANES items side by side: the same operations in the same order."""
+"""The steps of `valuing` and `choosing` for LANES items side by side: the same operations in the same order."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from albatross.kernels.search.lanes import LANES, NUMBERS, Emitter
 
 
 class Numbers:
-    """A number per lane, to calculate with; a plain number stands for itself in every lane."""
+    """Arithmetic with a number per lane; a plain number is the same in every lane."""
 
     def __init__(self, emitter: Emitter, value: Any) -> None:
         self.emitter, self.value = emitter, value
@@ -47,12 +47,12 @@ class Numbers:
         return self.where(self.compares(">=", 0.0), negative)
 
     def compares(self, comparison: str, other: "Numbers | float", unordered: bool = False) -> Any:
-        """Per lane, whether it does; where one of them is not a number, what `unordered` says."""
+        """Per lane, the result of the comparison; `unordered` if one of them is NaN."""
         compare = self.emitter.builder.fcmp_unordered if unordered else self.emitter.builder.fcmp_ordered
         return compare(comparison, self.value, _value(other))
 
     def where(self, condition: Any, otherwise: "Numbers | float") -> "Numbers":
-        """These, where the condition holds; elsewhere others."""
+        """These where the condition holds, otherwise the others."""
         return Numbers(self.emitter, self.emitter.builder.select(condition, self.value, _value(otherwise)))
 
 
@@ -72,7 +72,7 @@ def _worth_of(ratio: Numbers, visits: Numbers) -> Numbers:
 
 
 def _values(context, squares, seconds, means, scores, start, origin, top, inverse_noise, for_user, for_all, own_part, user_part, item_part):  # type: ignore[no-untyped-def] # fmt: skip
-    """What `value_lanes` says."""
+    """The code of `value_lanes`."""
     given = (squares, seconds, means, scores, start, origin, top, inverse_noise, for_user, for_all, own_part, user_part, item_part)
 
     def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
@@ -99,7 +99,7 @@ def _values(context, squares, seconds, means, scores, start, origin, top, invers
 
 
 def _reaching(context, squares, seconds, means, start, origin, top, own_part, of_user, of_item, least, safety):  # type: ignore[no-untyped-def]
-    """What `may_reach` says."""
+    """The code of `may_reach`."""
     given = (squares, seconds, means, start, origin, top, own_part, of_user, of_item, least, safety)
 
     def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
@@ -128,12 +128,12 @@ _emit_reaching: Any = intrinsic(_reaching)
 
 
 def value_lanes(scales: Scales, squares: Vector, seconds: Vector, means: Vector, scores: Vector) -> None:
-    """`value_items` for LANES items, all of them met."""
+    """`value_items` for LANES items that all have ratings."""
     value_items(scales, squares, seconds, means, scores, LANES)
 
 
 def may_reach(scales: Scales, reach: Reach, squares: Vector, seconds: Vector, means: Vector, start: int, least: float) -> int:
-    """Which of the LANES items from `start` on, if they are not hidden, may have this score: a bit per lane. With room for rounding."""
+    """Which of the LANES items from `start` on, unless hidden, may reach this score: a bit per lane. With a margin for rounding."""
     bits = 0
     for lane in range(LANES):
         mean = means[start + lane]

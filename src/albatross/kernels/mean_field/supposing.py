@@ -1,4 +1,4 @@
-"""What a mean-field factorization would believe after further ratings, and what the ratings it has add to a mean.
+"""Beliefs of a mean-field factorization after supposed ratings, and contributions of ratings to a mean.
 
 These functions serve every policy whose state and scratch are those of `albatross.kernels.mean_field.beliefs`. They learn nothing.
 """
@@ -19,7 +19,7 @@ from albatross.kernels.pairs import NOTHING, count_pairs, find_pair
 
 @kernel
 def describe_item(state: Any, item: int, moments: Vector) -> None:
-    """What is believed of an item, or of one nobody has rated."""
+    """The belief about an item, rated or not."""
     if state.item_moments[item, row_start(state.item_variance.size) - 1] == 0.0:
         describe_stranger(state, moments)
         return
@@ -29,7 +29,7 @@ def describe_item(state: Any, item: int, moments: Vector) -> None:
 
 @kernel
 def weigh_further(state: Any, user: int, item: int, more: int) -> float:
-    """By how much the weight of a pair grows with so many further ratings."""
+    """The increase of the weight of a pair with so many further ratings."""
     entry, share = find_pair(state.pairs, user, item), state.figures[0].share
     plays = 0 if entry == NOTHING else state.pairs.plays[entry]
     before = 0.0 if entry == NOTHING else pair_weight(share, plays)
@@ -38,7 +38,7 @@ def weigh_further(state: Any, user: int, item: int, more: int) -> float:
 
 @kernel
 def suppose_ratings(state: Any, scratch: Any, user: int, items: Items, rewards: Vector) -> None:
-    """Fit the user as if these ratings had come, too. Those exactly as expected count for the covariance and leave the mean."""
+    """Fit the user as if these ratings had been given too. NaN means as predicted: it counts for the covariance and leaves the mean."""
     work, moments, pairs, figures = scratch.room.work, scratch.stranger, state.pairs, state.figures[0]
     for position in range(items.size):
         if not math.isnan(rewards[position]):
@@ -52,7 +52,7 @@ def suppose_ratings(state: Any, scratch: Any, user: int, items: Items, rewards: 
             add_moments(work.sums, work.rights, moments, weigh_further(state, user, item, 1), present - before)
     fit(work, work.sums, work.rights, state.user_variance, 0.0, figures.noise)
     for a in range(work.mean.size):
-        work.rights[a] = work.mean[a]  # the right-hand side has done its work: it keeps the mean while the covariance is fitted again
+        work.rights[a] = work.mean[a]  # the right-hand side is no longer needed: it keeps the mean while the covariance is fitted again
     for position in range(items.size):
         if math.isnan(rewards[position]):
             describe_item(state, items[position], moments)
@@ -66,7 +66,7 @@ def suppose_ratings(state: Any, scratch: Any, user: int, items: Items, rewards: 
 def adjust_supposed(
     state: Any, settings: Any, scratch: Any, user: int, candidates: Items, n_candidates: int, items: Items, rewards: Vector, slate: Slate
 ) -> None:
-    """Of the candidates with supposed ratings, these say more than the model, for the user whom `suppose_ratings` has fitted."""
+    """For candidates with supposed ratings, correct mean and score by memory, for the user that `suppose_ratings` has fitted."""
     pairs, work, figures = state.pairs, scratch.room.work, state.figures[0]
     top = top_of_scale(state, settings)
     for number in range(items.size):

@@ -78,7 +78,7 @@ class Aside:
             ticket.answer = BackupTaken(head.seq, head.chain.hex(), str(path))
         except InvalidInput as error:
             ticket.error = error
-        except Exception as error:  # whatever it is, somebody waits for the answer
+        except Exception as error:  # any error: a request waits for the answer
             ticket.error = NotWritten(f"the backup could not be written: {error}")
         tell_all([ticket])
 
@@ -98,7 +98,7 @@ class Aside:
                 ticket.answer = report(self.home, self.genesis)
         except Refused as error:
             ticket.error = error
-        except Exception as error:  # whatever it is, somebody waits for the answer
+        except Exception as error:  # any error: a request waits for the answer
             ticket.error = NotReady(f"the log could not be replayed: {type(error).__name__}")
         tell_all([ticket])
 

@@ -1,4 +1,4 @@
-"""How a recommendation is made: who is eligible, a floor of chance, true propensities, and why."""
+"""How a recommendation is made: eligible items, the random floor, propensities, and explanations."""
 
 import math
 from collections.abc import Sequence
@@ -23,18 +23,18 @@ from albatross.service.engine.learned.model import NONE, PENDING, Model, waiting
 from albatross.service.storage.events import Decided, Genesis, Placed, Rules
 
 AS_EXPECTED = np.full(PENDING, np.nan)
-"""Ratings that are waited for, and are taken to come exactly as expected."""
+"""Ratings of pending items, taken to be exactly as predicted."""
 
 
 class Outcome(NamedTuple):
-    """A decision for the log, and what is told of it beside that."""
+    """A decision for the log, and the rest of its answer."""
 
     event: Decided
     explanation: Explanation | None
 
 
 def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: float, incarnation: str = "") -> Outcome:
-    """Decide what event `seq` shows. Its randomness is named by the seed and `seq` alone, so that decisions replay, too."""
+    """Decide what event `seq` shows. Its random stream depends only on seed, shard and `seq`, so that decisions can be repeated."""
     model = view.model
     pending = view.waiting_for(request.whom, seq)
     remaining = eligible(view, request, pending, at)
@@ -50,7 +50,7 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
         by_chance = random.random() < floor
         listed = room_for_close(remaining) if request.explain else ALL_ITEMS
         best, certainty = choose_counting(agent, user, remaining, counted, random, by_chance, listed)
-        if best < 0:  # the policy does not look at what it has seen since, so that it would show the same again
+        if best < 0:  # the policy would not use the pending items, and would show the same again
             remaining, counted = others(remaining, pending), NONE
             listed = room_for_close(remaining) if request.explain else ALL_ITEMS
             best, certainty = choose_counting(agent, user, remaining, counted, random, by_chance, listed)
@@ -78,7 +78,7 @@ def outcome_of(
     explanation: Explanation | None,
     rules: Rules | None = None,
 ) -> Outcome:
-    """A decision as it stands in the log: with its explanation only where the same request id may ask for that again."""
+    """A decision as written in the log: with its explanation only if the same request id may ask for it again."""
     event = Decided(
         at=at,
         user=request.whom,
@@ -99,12 +99,12 @@ def outcome_of(
 
 
 def room_for_close(candidates: Items) -> Items:
-    """Where the policy may list the item it shows, and those that were close."""
+    """Space for the policy to list the item it shows, and the next best."""
     return room_for_best(min(CLOSE + 1, candidates.size))
 
 
 def others(candidates: Items, pending: Items) -> Items:
-    """The candidates that do not wait for a rating, if there are any."""
+    """The candidates that are not pending, if there are any."""
     others = candidates[~np.isin(candidates, pending)]
     return others if others.size else candidates
 
@@ -112,9 +112,9 @@ def others(candidates: Items, pending: Items) -> Items:
 def choose_counting(
     agent: Agent, user: int, candidates: Items, pending: Items, random: np.random.Generator, whole: bool = True, best: Items = ALL_ITEMS
 ) -> tuple[int, float]:
-    """Let the policy choose, as if the ratings that are waited for had come exactly as expected: the next decision looks elsewhere.
+    """Let the policy choose as if the pending items had been rated exactly as predicted, so that other items get their turn.
 
-    Nothing of that is learned. Fills the agent's slate; unless the `whole` is wanted, maybe only where the choice and the `best` are.
+    Nothing of that is learned. Fills the agent's slate; unless `whole`, perhaps only the places of the choice and of the `best`.
     """
     chosen: tuple[int, float]
     if offers(agent.state, suppose):
@@ -125,19 +125,19 @@ def choose_counting(
 
 
 def decision_stream(model: Model, seq: int) -> np.random.Generator:
-    """The stream of one decision."""
+    """The random stream of one decision."""
     return model.turner.turn(stream_name(model.genesis, seq))
 
 
 def stream_name(genesis: Genesis, seq: int) -> bytes:
-    where = b" on shard %d" % genesis.shard if genesis.shard else b""  # otherwise all shards would make the same guesses
+    where = b" on shard %d" % genesis.shard if genesis.shard else b""  # otherwise all shards would draw the same numbers
     return blake2b(b"%d decision %d%b" % (genesis.seed, seq, where), digest_size=32).digest()
 
 
 def likelihood_of_other(scores: NDArray[np.float64], position: int, certainty: float) -> float:
-    """How likely a policy that chose something else with this probability would have chosen the candidate at this position.
+    """The probability with which a policy that chose another item with probability `certainty` would have chosen this one.
 
-    Known where it chooses for certain, or each of the best with equal probability. What else it might have drawn, it does not tell.
+    It is known if the policy chooses with certainty, or all best items with equal probability. Otherwise it is NaN.
     """
     if certainty == 1.0:
         return 0.0
@@ -177,21 +177,21 @@ def eligible(view: Overlay, request: Recommend, pending: Items, at: float) -> It
 
 
 def best_of(agent: Agent, view: Overlay, candidates: Items, n: int, listed: Items = ALL_ITEMS) -> list[Placed]:
-    """The n candidates with the best scores, best first; of equals, the first: as the policy lists them, or of a slate filled for them."""
+    """The n candidates with the best scores, best first, ties by position: as the policy lists them, or from a filled slate."""
     scores, means = agent.slate.scores, agent.slate.means
     best = agent.best(min(n, candidates.size), candidates.size, listed)
     return [Placed(view.name_of(int(candidates[at])), finite(scores[at]), finite(means[at]), None, False) for at in best]
 
 
 def choose_best(agent: Agent, view: Overlay, user: int, candidates: Items, n: int, random: np.random.Generator) -> list[Placed]:
-    """The n candidates with the best scores, best first; of equals, the first."""
+    """The n candidates with the best scores, best first, ties by position."""
     room = room_for_best(min(n, candidates.size))
     choose_counting(agent, user, candidates, NONE, random, room.size == 0, room)
     return best_of(agent, view, candidates, n, room)
 
 
 def view_user(model: Model, user: str, n: int, history: Sequence[HistoryEntry] = ()) -> UserView:
-    """What is believed of a known user, and what they would like best."""
+    """The belief about a known user, and the best items for them."""
     row = model.row_of(user)
     account = model.accounts.of(model.agent, stream(model.genesis.seed, "viewing"), row, False)
     region = region_of(account)
@@ -211,7 +211,7 @@ def view_user(model: Model, user: str, n: int, history: Sequence[HistoryEntry] =
 
 
 def _vector(agent: Agent, row: int, region: ConfidenceRegion | None) -> list[float] | None:
-    """The policy's own vector of a user, where it keeps one; else the center of what it believes."""
+    """The policy's own vector of a user, if it has one; else the center of its belief."""
     factors = getattr(agent.state, "user_factors", None)
     if isinstance(factors, np.ndarray) and factors.ndim == 2:
         vector: list[float] = factors[row].tolist()

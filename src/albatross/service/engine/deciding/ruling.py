@@ -1,8 +1,8 @@
 """A recommendation with rules: only items that satisfy a condition, quotas per slate, a share for new items, or another ranking.
 
-At each place, with the probability that `newcomers` tells a new item is shown, any of them as likely as the other; else with probability
-`floor` any item; else the one that ranks first. The propensity of an item at its place is the sum over these ways, given the items before
-it: it stays true under all rules, because they only say which items there are to choose from, and with which probability.
+At each place, with the probability given by `newcomers`, a uniformly drawn new item is shown; else with probability `floor` a uniformly
+drawn item; else the one that ranks first. The propensity of an item is the sum over these ways, given the items before it. It stays
+valid under all rules, because they only determine the items to choose from and the probabilities.
 """
 
 import math
@@ -39,7 +39,7 @@ from albatross.service.engine.learned.model import NONE, Model
 from albatross.service.storage.events import Decided, Placed, Rules
 
 PER_SLATE = 1.0
-"""Behind share and limit in the log: the share is that of a slate, not of each place."""
+"""After share and limit in the log: the share is that of a slate, not of each place."""
 
 
 def is_ruled(request: Recommend) -> bool:
@@ -47,7 +47,7 @@ def is_ruled(request: Recommend) -> bool:
 
 
 def rules_of(request: Recommend) -> Rules | None:
-    """The rules of a request, as they stand in the log."""
+    """The rules of a request, as written in the log."""
     if not is_ruled(request):
         return None
     where: dict[str, Any] | None = None if request.where is None else msgspec.to_builtins(request.where)
@@ -56,7 +56,7 @@ def rules_of(request: Recommend) -> Rules | None:
 
 
 def request_of(event: Decided) -> Recommend:
-    """What was asked for, from the log."""
+    """The request, from the log."""
     asked = Recommend(event.user, event.n, event.candidates, event.exclude, cast(Seen, event.exclude_seen), False, event.request_id)
     rules = event.rules
     if rules is None:
@@ -76,7 +76,7 @@ def _fresh_of(said: list[float]) -> Fresh:
 
 
 def candidates_for(view: Overlay, request: Recommend, pending: Items, at: float) -> Items:
-    """The items that may be shown, rules included. Refuses a request that leaves none."""
+    """The items that may be shown under the rules. Refuses a request that leaves none."""
     allowed = eligible(view, request, pending, at)
     if request.where is None:
         return allowed
@@ -107,7 +107,7 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
         offered, listed = remaining, room_for_close(remaining) if explained else ALL_ITEMS
         then = turner.position()
         best, certainty = _first(view, agent, user, offered, counted, random, request.by, listed)
-        if best < 0:  # the policy does not look at what it has seen since, so that it would show the same again
+        if best < 0:  # the policy would not use the pending items, and would show the same again
             offered = remaining = others(remaining, pending)
             counted, then, listed = NONE, turner.position(), room_for_close(offered) if explained else ALL_ITEMS
             best, certainty = _first(view, agent, user, offered, counted, random, request.by, listed)
@@ -115,7 +115,7 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
             new = np.flatnonzero(shown[offered] < request.fresh.below).astype(np.int32)
             share = newcomers.share() if new.size else 0.0
         position, by_chance = _drawn(random, share, new, floor, offered.size, best)
-        if position != best and by_policy:  # only now more than the choice is asked for
+        if position != best and by_policy:  # only now more than the choice is needed
             _fill_slate(agent, user, offered, counted, turner, then)
         scores = agent.slate.scores
         likely = certainty if position == best else likelihood_of_other(scores[: offered.size], position, certainty)
@@ -137,14 +137,14 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
 
 
 def _fill_slate(agent: Agent, user: int, items: Items, counted: Items, turner: Turner, then: bytes) -> None:
-    """Let the policy choose once more, with the same draws, and tell the score of every item."""
+    """Let the policy choose again with the same random draws, and fill the scores of all items."""
     now = turner.position()
     choose_counting(agent, user, items, counted, turner.turn_back(then))
     turner.turn_back(now)
 
 
 def _drawn(random: np.random.Generator, share: float, new: Items, floor: float, size: int, best: int) -> tuple[int, bool]:
-    """The position to show, and whether chance chose it."""
+    """The position to show, and whether it was drawn at random."""
     if share and random.random() < share:
         return int(new[random.integers(new.size)]), True
     if random.random() < floor:
@@ -155,7 +155,7 @@ def _drawn(random: np.random.Generator, share: float, new: Items, floor: float, 
 def _first(
     view: Overlay, agent: Agent, user: int, items: Items, counted: Items, random: np.random.Generator, by: str, listed: Items
 ) -> tuple[int, float]:
-    """The position of the item that ranks first, and with which probability it does. Fills the slate there, and where `listed` are."""
+    """The position of the item that ranks first, and its probability. Fills the slate there, and for `listed`."""
     if by == "policy":
         return choose_counting(agent, user, items, counted, random, False, listed)
     values = popularity(view.model, items) if by == "popular" else items.astype(np.float64)
@@ -165,14 +165,14 @@ def _first(
 
 
 def popularity(model: Model, items: Items) -> NDArray[np.float64]:
-    """Per item: the sum of its ratings, each counted from the bottom of the scale."""
+    """Per item, the sum of its ratings above the bottom of the scale."""
     ledger, known = model.ledger, np.minimum(items, len(model.items.names) - 1)
     sums = ledger.item_sums[known] - model.genesis.scale[0] * ledger.item_ratings[known]
     return np.where(items < len(model.items.names), sums, 0.0)
 
 
 def _times_shown(view: Overlay) -> NDArray[np.int64]:
-    """How often each item was shown, by this group, too."""
+    """How often each item was shown, including by this group."""
     times = np.zeros(view.n_items, np.int64)
     known = min(len(view.model.items.names), view.n_items)
     times[:known] = view.model.ledger.item_shown[:known]
@@ -188,14 +188,14 @@ class Used(NamedTuple):
 
 
 class Quotas:
-    """How much of a slate's quotas is used up."""
+    """How much of the quotas of a slate is used."""
 
     def __init__(self, view: Overlay, quotas: list[Quota]) -> None:
         self.view = view
         self._used = [Used(quota, {}) for quota in quotas]
 
     def left(self, items: Items, shown: int) -> Items:
-        """Those of some items that may still be shown once this one was."""
+        """Those of some items that may still be shown after this one."""
         described = self.view.model.described
         known = described.known.get(shown)
         for quota, times in self._used:

@@ -1,4 +1,4 @@
-"""The log played again beside the engine that serves it: the model as it was at some event, and whether log and snapshots agree."""
+"""Replays the log beside the serving engine: the model as it was at some event, and a check that log and snapshots agree."""
 
 import time
 from pathlib import Path
@@ -20,7 +20,7 @@ from albatross.service.storage.store import DamagedLog, ReadableLog
 
 
 def look_back(home: Home, genesis: Genesis, request: LookBack, past: Model | None) -> tuple[Model, PastView]:
-    """The model as it was at an event. It goes on from `past`, or from a snapshot, where these are not later than that."""
+    """The model as it was at an event. It starts from `past` or from a snapshot, if these are not later."""
     check_count("seq", request.seq, 1, 2**53 - 1)
     check_count("n", request.n, 0, MOST_SHOWN)
     if request.user is not None:
@@ -42,7 +42,7 @@ def look_back(home: Home, genesis: Genesis, request: LookBack, past: Model | Non
 
 
 def _begin(folder: Path, log: ReadableLog, genesis: Genesis, seq: int) -> Model:
-    """The newest sound snapshot up to an event, or a model that knows nothing."""
+    """The newest valid snapshot up to an event, or an empty model."""
     for path, manifest in manifests(folder)[0]:
         chain = log.chain_at(manifest.seq) if manifest.seq <= seq else None
         if chain is not None and chain.hex() == manifest.chain:
@@ -56,7 +56,7 @@ def _begin(folder: Path, log: ReadableLog, genesis: Genesis, seq: int) -> Model:
 
 
 def report(home: Home, genesis: Genesis) -> VerifyReport:
-    """What `albatross verify` finds. A log that is damaged is a finding, not an error."""
+    """The findings of `albatross verify`. A damaged log is a finding, not an error."""
     began = time.monotonic()
     try:
         with home.reading() as log:

@@ -13,37 +13,28 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
-from msgspec.structs import replace
-
 from albatross.core.errors import InvalidInput
 from albatross.kernels.search.catalogue import SEARCHED_FROM
 from albatross.service.api.answers import Answer, Forgotten, Phase, Readiness
-from albatross.service.api.errors import BadValue, DiskFull, EventInFlight, NotReady, Refused, StorageFailed, UnknownUser
+from albatross.service.api.errors import EventInFlight, NotReady, Refused, StorageFailed
 from albatross.service.api.requests import ForgetUser, JoinUsers, Request, TakeBackup, TakeSnapshot
-from albatross.service.api.values import check_id
 from albatross.service.engine.aside import Aside
+from albatross.service.engine.erasing import expire, forget, rows_of
 from albatross.service.engine.group import Engaged, Group
 from albatross.service.engine.handling.looking import READING
 from albatross.service.engine.handling.writing import WRITING
 from albatross.service.engine.learned import snapshots
-from albatross.service.engine.learned.model import Model
-from albatross.service.engine.learned.options import Options, adoption, check_agrees, check_options, new_genesis
+from albatross.service.engine.learned.options import Options, check_options
 from albatross.service.engine.learned.reacting import check_replaces
-from albatross.service.engine.learned.retention import expired
-from albatross.service.engine.learned.silence import LOOK_SECONDS, Silence, check_silence, given_up
+from albatross.service.engine.learned.silence import LOOK_SECONDS, Silence, given_up
+from albatross.service.engine.opening import OpenStore, open_home
 from albatross.service.engine.queue import ALONE, Queue
 from albatross.service.engine.recovering.recovery import recover
 from albatross.service.engine.sharing import SHARING, Known, TakeBase, begin_from, follow, known, share
 from albatross.service.engine.tickets import Promise, Ticket, tell_all
 from albatross.service.engine.warming import warm
-from albatross.service.storage.events import Decided, Forget, Genesis, Joined, Rated, Reacted, encode, handles_of
 from albatross.service.storage.home import Home, home_of
-from albatross.service.storage.numbering import rewards_now
-from albatross.service.storage.reading import adoptions, less, read_events, read_genesis
-from albatross.service.storage.store import CatalogueMoved, Row, Store
-
-ADOPTED = b"adopted"
-"""Content of the handle of an accepted change of the policy: it has only one possible value."""
+from albatross.service.storage.store import CatalogueMoved
 
 A = TypeVar("A", bound=Answer)
 
@@ -60,7 +51,7 @@ class Engine:
         options: Options | None = None,
         on_failure: Callable[[BaseException], None] | None = None,
         on_complaint: Callable[[str], None] | None = None,
-        open_store: Callable[[Home, bool], Store] | None = None,
+        open_store: OpenStore | None = None,
     ) -> None:
         """Begin to open a folder, or a database by its address. It is created if it does not exist.
 
@@ -74,15 +65,7 @@ class Engine:
         check_options(self.options)
         self.home.claim()
         try:
-            self._store = self._open(open_store)
-            try:
-                self.genesis = self._read_genesis()
-                if self.options.silence is not None:
-                    check_silence(Silence(*self.options.silence), self.genesis.scale)
-                check_agrees(self.options, self.genesis, str(self.home), rewards_now(self._store, self.genesis)[1])
-            except BaseException:
-                self._store.close()
-                raise
+            self._store, self.genesis = open_home(self.home, self.options, open_store)
         except BaseException:
             self.home.release()
             raise
@@ -103,25 +86,6 @@ class Engine:
         """Harmless problems: why snapshots were skipped or could not be written."""
         self._owner = threading.Thread(target=self._own, name="albatross-engine", daemon=True)
         self._owner.start()
-
-    def _read_genesis(self) -> Genesis:
-        """The first event, after changed sources of the policy were accepted, if they are."""
-        genesis = read_genesis(self._store, str(self.home))
-        adopted = adoption(self.options, genesis, 1 + sum(1 for _ in adoptions(self._store)))
-        if adopted is None:
-            return genesis
-        try_out(replace(genesis, outside=adopted.outside, parameters=adopted.parameters))
-        self._store.append([Row(encode(adopted), [(handle, ADOPTED) for handle in handles_of(adopted)])])
-        self.home.remove_snapshots()  # they belong to the old source
-        return read_genesis(self._store, str(self.home))
-
-    def _open(self, open_store: Callable[[Home, bool], Store] | None) -> Store:
-        if not self.home.begun:
-            genesis = new_genesis(self.options)
-            try_out(genesis)  # refuses an unusable policy before anything is written
-            self.home.begin([Row(encode(genesis))])
-        durable = self.options.durability == "commit"
-        return self.home.open(durable) if open_store is None else open_store(self.home, durable)
 
     @property
     def readiness(self) -> Readiness:
@@ -351,24 +315,14 @@ class Engine:
         tell_all([ticket])
 
     def _forget(self, user: str) -> Forgotten:
-        check_id("user", user)
-        if user in self._model.visitors.users:
-            raise BadValue("this visitor was joined with a user; accepted: that user, who is forgotten with all their visitors")
-        names = {user, *self._model.visitors.of(user)}
-        erased = [
-            (seq, handles_of(event))
-            for seq, event in read_events(self._store, checked=False)
-            if isinstance(event, Rated | Reacted | Decided | Joined) and event.user in names
-        ]
-        if not erased:
-            raise UnknownUser("this user is not in the log; accepted: a user who is")
+        rows = rows_of(user, self._model, self._store)
         self._aside.join_writer()
         self._aside.forget_past()
         self.home.remove_snapshots()
-        self._store.erase(erased, Row(encode(Forget(time.time(), [seq for seq, _ in erased]))))
+        forget(rows, self._store)
         self.home.erased()
         self._rebuild()
-        return Forgotten(user, self._store.head.seq, len(erased), self._model.seq)
+        return Forgotten(user, self._store.head.seq, len(rows), self._model.seq)
 
     def _take_base(self, version: int) -> Known:
         self._aside.join_writer()
@@ -399,7 +353,9 @@ class Engine:
         if self.options.silence is not None:
             self._give_up(Silence(*self.options.silence))
         if self.options.retention is not None:
-            self._expire(self.options.retention)
+            before = self._model.expired
+            self._handles = expire(self.options.retention, self._model, self._store, self._handles)
+            self._behind |= self._model.expired > before
         every, head = self.options.snapshot_every, self._store.head.seq
         if every and head >= self._snapshot_due + every and not self._aside.writing:
             self._begin_snapshot()
@@ -419,21 +375,6 @@ class Engine:
             if ticket.error is None:
                 self._model.given_up = due.decisions[-1]
         self._behind |= self._model.given_up > before
-
-    def _expire(self, seconds: float) -> None:
-        """Drop decisions without an answer after this time, a few at a time."""
-        before = self._model.expired
-        due = expired(self._model, self._store, seconds)
-        if due is not None:
-            rows = [(dropped.seq, handles) for dropped, handles in zip(due.event.decisions, due.handles, strict=True)]
-            try:
-                self._store.erase(rows, Row(encode(due.event)), private=False)
-            except DiskFull:
-                self._model.expired = before
-                return
-            self._model.fold_all([self._store.head.seq], [due.event])
-            self._handles = less(self._handles, [(handle, seq) for seq, handles in rows for handle in handles])
-        self._behind |= self._model.expired > before
 
     def _finish(self) -> None:
         self._aside.join()
@@ -455,11 +396,3 @@ class Engine:
         tell_all(present)
         if self._on_failure is not None:
             self._on_failure(error)
-
-
-def try_out(genesis: Genesis) -> None:
-    """Refuse an unusable policy; for one from outside, also one that cannot be compiled."""
-    if genesis.outside is None:
-        Model(genesis)
-    else:
-        warm(genesis)

@@ -23,7 +23,7 @@ from albatross.kernels.pairs import NOTHING
 from albatross.kernels.replacing import exchange_mean_field
 
 FAR = 4.0
-"""So many standard deviations below the best mean, an item has no part in the expected maximum."""
+"""An item whose mean is so many standard deviations below the best does not count in the expected maximum."""
 
 
 @dataclass(frozen=True)

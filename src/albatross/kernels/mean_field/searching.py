@@ -1,8 +1,8 @@
 """The best items of a large catalogue by mean-field's score, exactly, without looking at most of them.
 
-Items nobody has rated all have the same score: they are one group of equals. Items this user has rated are few, and are looked at. The
-others stand in blocks (`shelving`), and a block whose bound lies below the best score found so far is left out.
-`bounding` says why none of the best can be in it.
+Items without ratings all have the same score: they are one tie. Items that this user has rated are few, and are scored. The others are
+in blocks (`shelving`), and a block whose bound is below the best score so far is skipped. `bounding` proves that none of the best can be
+in it.
 """
 
 import math
@@ -25,7 +25,7 @@ from albatross.kernels.search.lanes import LANES
 from albatross.kernels.search.listing import enlist, least_listed
 
 FIRST_LOOKS = 4
-"""So many blocks are looked at in the order of what they promise: they tell what the others must reach. To sort all would take longer."""
+"""So many blocks are scored first, in the order of their bounds: they set the threshold for the others. Sorting all would take longer."""
 
 LAST_STAMP = 2**31 - 2
 """Marks are numbers of 32 bits."""
@@ -47,7 +47,7 @@ def search(
     slate: Slate,
     random: np.random.Generator,
 ) -> tuple[int, float]:
-    """What `search_shelves` says of a large catalogue."""
+    """`search_shelves` for a large catalogue."""
     return search_shelves(state, settings, scratch, user, candidates, supposed, rewards, slate, random)
 
 
@@ -122,7 +122,7 @@ def search_shelves(
 
 @kernel
 def _take_candidates(shelves: Shelves, state: Any, scratch: Any, candidates: Items) -> tuple[int, int]:
-    """How many candidates there are, and how many of them nobody has rated; from now on `position_of` can be asked."""
+    """The number of candidates, and of those without ratings; after this, `position_of` works."""
     if candidates.size == 0:
         return shelves.places.size, shelves.places.size - state.counts[0].items
     n_strangers = 0
@@ -201,7 +201,7 @@ def _judge(shelves: Shelves, item: int, score: float, ties: int, best: float) ->
 
 @kernel
 def _judge_own(state: Any, scratch: Any, user: int, candidates: Items, supposed: Items, slate: Slate) -> tuple[int, float, int]:
-    """Judge the user's own items, and hide them: in their blocks they stand as if not rated. How many of them nobody has rated?"""
+    """Score the user's own items, and hide them: their blocks score them as unrated by this user. Counts those without ratings."""
     pairs, shelves = state.pairs, scratch.room.shelves
     n_candidates = candidates.size if candidates.size > 0 else shelves.places.size
     ties, best, n_strangers, number = 0, -math.inf, 0, 0
@@ -227,7 +227,7 @@ def _judge_own(state: Any, scratch: Any, user: int, candidates: Items, supposed:
 
 @kernel
 def _show_own(shelves: Shelves, state: Any, user: int, supposed: Items) -> None:
-    """Let the user's own items be seen again."""
+    """Unhide the user's own items."""
     pairs, places = state.pairs, shelves.places
     entry = pairs.first[user]
     while entry != NOTHING:
@@ -297,7 +297,7 @@ def _look_at_block(
 
 @kernel
 def _list_strangers(shelves: Shelves, scales: Scales, candidates: Items, n_candidates: int, slate: Slate, score: float) -> None:
-    """Put the first items nobody has rated on the list of the best, as far as they belong there."""
+    """Put the first unrated items on the list of the best, as far as they belong there."""
     position, room = 0, score >= least_listed(slate)
     while room and position < n_candidates:
         if shelves.places[candidates[position] if candidates.size > 0 else position] == UNMET:

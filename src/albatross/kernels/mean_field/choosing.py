@@ -139,8 +139,8 @@ def look_at_own(
             mean += own * (pairs.totals[here] / pairs.plays[here] - mean)
             lacking, missing = top - mean, best - mean - SAFETY * (abs(best) + abs(mean))
             room = lacking * lacking
-            most = (1.0 - own) * (scales.own_part + reach.of_user * of_user + reach.of_item * of_item) * (SAFETY + 1.0)
-            if not missing > 0.0 or not most * room * (SAFETY + 1.0) < missing * missing * (most + room):
+            most = (1.0 - own) * (scales.own_part + reach.of_user * of_user + reach.of_item * of_item)
+            if not missing > 0.0 or not most * room < missing * missing * (most + room):
                 score = mean + bonus((1.0 - own) * square_of(scales, of_user, of_item * scales.inverse_noise), lacking)
                 if score >= best:
                     ties = ties + 1 if score == best else 1

@@ -14,7 +14,7 @@ from albatross.kernels.counting import any_best
 from albatross.kernels.joining import Rows, join_mean_field
 from albatross.kernels.linear import Vector, gram_of_columns
 from albatross.kernels.mean_field.beliefs import Beliefs, Scratch, no_beliefs, no_scratch
-from albatross.kernels.mean_field.choosing import choose_best
+from albatross.kernels.mean_field.choosing import NOT_TOLD, choose_best
 from albatross.kernels.mean_field.gathering import merge_population, refit_items, report_population
 from albatross.kernels.mean_field.learning import learn, place_user
 from albatross.kernels.mean_field.searching import is_searched, search
@@ -173,10 +173,13 @@ def choose_item(
     place_user(state, scratch.room, user)
     if is_searched(scratch.room.shelves, candidates, slate):
         return search(state, settings, scratch, user, candidates, candidates[:0], slate.means[:0], slate, random)
+    position, propensity = NOT_TOLD, 0.0
     if not slate.whole and slate.best.size == 0:
-        return choose_best(state, settings, scratch, user, candidates, slate, random)
-    rank_items(state, settings, scratch, user, candidates, slate)
-    return any_best(slate.scores, n_candidates, random)
+        position, propensity = choose_best(state, settings, scratch, user, candidates, slate, random)
+    if position == NOT_TOLD:
+        rank_items(state, settings, scratch, user, candidates, slate)
+        position, propensity = any_best(slate.scores, n_candidates, random)
+    return position, propensity
 
 
 @implements(update, State)

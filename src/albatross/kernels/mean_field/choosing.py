@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from albatross.kernels.compiling import kernel
-from albatross.kernels.counting import any_best
 from albatross.kernels.mean_field.gittins import bonus
 from albatross.kernels.mean_field.learning import part_of_pair
 from albatross.kernels.mean_field.measuring import is_met, measure_listed, weigh_partners
@@ -27,7 +26,6 @@ from albatross.kernels.mean_field.side_by_side import may_reach, value_lanes
 from albatross.kernels.mean_field.valuing import (
     Reach,
     Scales,
-    rank_items,
     reach_of,
     returning_part,
     scales_of,
@@ -40,6 +38,9 @@ from albatross.kernels.pairs import NOTHING
 from albatross.kernels.search.catalogue import SAFETY
 from albatross.kernels.search.lanes import LANES
 
+NOT_TOLD = -1
+"""Instead of a position: there are equals, and which of them it is depends on the order of all candidates."""
+
 HIDDEN = -1.0
 """In place of a square: the item has no ratings, or the user has rated it and it is already scored."""
 
@@ -48,7 +49,10 @@ HIDDEN = -1.0
 def choose_best(
     state: Any, settings: Any, scratch: Any, user: int, candidates: Items, slate: Slate, random: np.random.Generator
 ) -> tuple[int, float]:
-    """The choice of `rank_items` and `any_best` for the user in `scratch.room`. The slate has only the chosen item."""
+    """The choice of `rank_items` and `any_best` for the user in `scratch.room`, or NOT_TOLD, which is rare.
+
+    The slate has only the chosen item.
+    """
     n_candidates = candidates.size if candidates.size > 0 else state.item_moments.shape[0]
     weigh_partners(scratch)
     n_listed, n_strangers = list_met(state, scratch, candidates)
@@ -65,9 +69,8 @@ def choose_best(
         ties = n_strangers
         position = any_stranger(state, candidates, n_candidates, int(random.random() * ties) if ties > 1 else 0)
         best, mean = strange_score, scales.strange_mean + scales.origin
-    elif ties != 1 or strange_score == best:  # rare: which of them it is depends on the order of all candidates
-        rank_items(state, settings, scratch, user, candidates, slate)
-        return any_best(slate.scores, n_candidates, random)
+    elif ties != 1 or strange_score == best:
+        return NOT_TOLD, 0.0
     slate.scores[position], slate.means[position] = best, mean
     return position, 1.0 / ties
 
@@ -136,8 +139,8 @@ def look_at_own(
             mean += own * (pairs.totals[here] / pairs.plays[here] - mean)
             lacking, missing = top - mean, best - mean - SAFETY * (abs(best) + abs(mean))
             room = lacking * lacking
-            most = (1.0 - own) * (scales.own_part + reach.of_user * of_user + reach.of_item * of_item) * (SAFETY + 1.0)
-            if not missing > 0.0 or not most * room * (SAFETY + 1.0) < missing * missing * (most + room):
+            most = (1.0 - own) * (scales.own_part + reach.of_user * of_user + reach.of_item * of_item)
+            if not missing > 0.0 or not most * room < missing * missing * (most + room):
                 score = mean + bonus((1.0 - own) * square_of(scales, of_user, of_item * scales.inverse_noise), lacking)
                 if score >= best:
                     ties = ties + 1 if score == best else 1

@@ -43,8 +43,7 @@ class Numbers:
 
     def size(self) -> "Numbers":
         """The absolute value."""
-        negative = Numbers(self.emitter, self.emitter.builder.fneg(self.value))
-        return self.where(self.compares(">=", 0.0), negative)
+        return Numbers(self.emitter, self.emitter.size(self.value))
 
     def compares(self, comparison: str, other: "Numbers | float", unordered: bool = False) -> Any:
         """Per lane, the result of the comparison; `unordered` if one of them is NaN."""
@@ -99,7 +98,7 @@ def _values(context, squares, seconds, means, scores, start, origin, top, invers
 
 
 def _reaching(context, squares, seconds, means, start, origin, top, own_part, of_user, of_item, least, safety):  # type: ignore[no-untyped-def]
-    """The code of `may_reach`."""
+    """The code of `may_reach`; `least` is already reduced by the margin for rounding."""
     given = (squares, seconds, means, start, origin, top, own_part, of_user, of_item, least, safety)
 
     def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
@@ -109,12 +108,12 @@ def _reaching(context, squares, seconds, means, start, origin, top, own_part, of
         shown, second, mean = (Numbers(emitter, emitter.load(vector, start)) for vector in (squares, seconds, means))
         spread = second - mean * mean
         mean = mean + origin
-        square = (own_part + of_user * shown + of_item * spread.where(spread.compares(">", 0.0), 0.0)) * (safety + 1.0)
+        square = own_part + of_user * shown + of_item * spread.where(spread.compares(">", 0.0), 0.0)
         lacking = top - mean
-        missing = least - mean - safety * (least.size() + mean.size())
+        missing = least - mean - safety * mean.size()
         room = lacking * lacking
         within = builder.and_(
-            lacking.compares(">", 0.0), (square * room * (safety + 1.0)).compares(">=", missing * missing * (square + room), unordered=True)
+            lacking.compares(">", 0.0), (square * room).compares(">=", missing * missing * (square + room), unordered=True)
         )
         reaching = builder.and_(shown.compares(">=", 0.0), builder.or_(missing.compares("<=", 0.0), within))
         bits = builder.bitcast(reaching, ir.IntType(LANES))
@@ -133,17 +132,21 @@ def value_lanes(scales: Scales, squares: Vector, seconds: Vector, means: Vector,
 
 
 def may_reach(scales: Scales, reach: Reach, squares: Vector, seconds: Vector, means: Vector, start: int, least: float) -> int:
-    """Which of the LANES items from `start` on, unless hidden, may reach this score: a bit per lane. With a margin for rounding."""
+    """Which of the LANES items from `start` on, unless hidden, may reach this score: a bit per lane.
+
+    Rounding changes a score, and the bound on e², by a few units in the last place. The margin is much larger: the missing part is reduced
+    by `SAFETY` times the sizes of score and mean, which is at least `SAFETY` times itself.
+    """
     bits = 0
     for lane in range(LANES):
         mean = means[start + lane]
         spread = seconds[start + lane] - mean * mean
         mean += scales.origin
-        square = (scales.own_part + reach.of_user * squares[start + lane] + reach.of_item * max(spread, 0.0)) * (SAFETY + 1.0)
+        square = scales.own_part + reach.of_user * squares[start + lane] + reach.of_item * max(spread, 0.0)
         lacking = scales.top - mean
-        missing = least - mean - SAFETY * (abs(least) + abs(mean))
+        missing = least - SAFETY * abs(least) - mean - SAFETY * abs(mean)
         room = lacking * lacking
-        within = lacking > 0.0 and not square * room * (SAFETY + 1.0) < missing * missing * (square + room)
+        within = lacking > 0.0 and not square * room < missing * missing * (square + room)
         if squares[start + lane] >= 0.0 and (missing <= 0.0 or within):
             bits |= 1 << lane
     return bits
@@ -163,6 +166,6 @@ def _compiled_value_lanes(scales, squares, seconds, means, scores):  # type: ign
 def _compiled_may_reach(scales, reach, squares, seconds, means, start, least):  # type: ignore[no-untyped-def]
     def compiled(scales, reach, squares, seconds, means, start, least):  # type: ignore[no-untyped-def]
         common = scales.origin, scales.top, scales.own_part
-        return _emit_reaching(squares, seconds, means, start, *common, reach.of_user, reach.of_item, least, SAFETY)
+        return _emit_reaching(squares, seconds, means, start, *common, reach.of_user, reach.of_item, least - SAFETY * abs(least), SAFETY)
 
     return compiled

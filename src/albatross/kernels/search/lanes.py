@@ -66,9 +66,15 @@ class Emitter:
         return self.builder.load(self.builder.bitcast(self.pointer(vector, start), NUMBERS.as_pointer()), align=8)
 
     def root(self, numbers: Any) -> Any:
-        name = f"llvm.sqrt.v{LANES}f64"
-        function = write.get_or_insert_function(self.builder.module, ir.FunctionType(NUMBERS, [NUMBERS]), name)
-        return self.builder.call(function, [numbers])
+        return self._call("sqrt", numbers)
+
+    def size(self, numbers: Any) -> Any:
+        """Absolute values."""
+        return self._call("fabs", numbers)
+
+    def _call(self, name: str, numbers: Any) -> Any:
+        kind = ir.FunctionType(NUMBERS, [NUMBERS])
+        return self.builder.call(write.get_or_insert_function(self.builder.module, kind, f"llvm.{name}.v{LANES}f64"), [numbers])
 
 
 def _projection(context, coordinates, start, weights, result, target):  # type: ignore[no-untyped-def]

@@ -112,8 +112,8 @@ class Model(NamedTuple):
     flush: float
     """Seconds that the disk takes for a commit."""
 
-    def events_a_second(self, shards: int, versions: float, others: float) -> float:
-        """With several batches under way, so many versions per second, and so many processors taken by others.
+    def events_a_second(self, shards: int, versions: float) -> float:
+        """With several batches under way and so many versions per second, on a machine that does nothing else.
 
         A batch waits for its shards. Each shard does one thing after the other: it learns its part of a slice, PostgreSQL writes it, the
         disk keeps it. All shards work at the same time. Computing takes longer the busier the processors are, as in a queue with several
@@ -128,7 +128,7 @@ class Model(NamedTuple):
         pausing = versions * float(self.version[serial[0]])  # of a shard, which learns nothing meanwhile
         rate = 0.0
         for _ in range(200):  # how busy the processors are depends on the rate, which depends on that
-            load = min((rate * whole.sum() + exchanging + others) / cores, 0.99)
+            load = min((rate * whole.sum() + exchanging) / cores, 0.99)
             longer = 1 / (1 - load**cores)
             at_shards = (own * longer + slices * self.flush) / max(1 - pausing * longer, 0.1)
             rate += 0.1 * (_throughput(at_shards, rest * longer, MOST_BATCHES) - rate)
@@ -194,7 +194,7 @@ async def measure(server: PrivatePostgres, scratch: Path) -> None:
     print(f"| {' | '.join(columns)} |", "|" + " ---: |" * len(columns), sep="\n")
     for shards, run in runs.items():
         rate, versions = run.events / run.seconds, run.versions / run.seconds
-        said = model.events_a_second(shards, versions, run.others)
+        said = model.events_a_second(shards, versions)
         spent, written = run.spent.sum() / run.events * 1e6, run.written / run.events
         told = (
             f"{rate:,.0f}",

@@ -48,7 +48,7 @@ chaos: $(READY)  ## the fault tests of the service, in full: 2,000 kills, 500 wi
 cluster-demo: $(READY)  ## PostgreSQL, Ray, four shards and two fronts on this machine, simulated visitors, and one shard killed
 	$(BIN)/albatross cluster demo
 
-chaos-cluster: $(READY)  ## a thousand faults in a cluster of four shards: kill -9, PostgreSQL restarted, owners paused; hours
+chaos-cluster: $(READY)  ## a thousand faults in a cluster of four shards: kill -9, nodes lost, PostgreSQL restarted, owners paused; half an hour
 	PYTHONPATH=tests:tests/service:. $(BIN)/python -m faults.cluster 1000
 
 soak: $(READY)  ## ten minutes of honest clients among hostile ones, and ten times more requests than can be answered

@@ -29,6 +29,7 @@ from town import Town
 from albatross.core.errors import InvalidInput
 from albatross.policies.item_mean import ItemMean
 from albatross.service.cluster import running
+from albatross.service.cluster.pruning import prune
 from albatross.service.engine.learned.options import Options
 from albatross.service.engine.recovering.verifying import verify
 from albatross.service.storage.events import Decided, Rated, Reacted
@@ -269,6 +270,14 @@ def planned(faults: int, chance: random.Random, machines: bool, shards: int) -> 
     return rounds
 
 
+def prune_at_last(address: str, folder: Path) -> None:
+    """Prune payloads, however often PostgreSQL goes away."""
+    while True:
+        with contextlib.suppress(InvalidInput):
+            if prune(address, folder, threading.Event().wait).version > 0:
+                return
+
+
 async def torment(
     address: str,
     server: PrivatePostgres,
@@ -290,6 +299,7 @@ async def torment(
     try:
         clients = [Client(number, cluster.port, story, answered, chance.randrange(10**6), visits=0.0) for number in range(CLIENTS)]
         writing = [asyncio.create_task(client.run()) for client in clients]
+        pruned = asyncio.create_task(asyncio.to_thread(prune_at_last, address, folder))
         for number, kinds in enumerate(rounds):
             answered.clear()
             await answered.wait()
@@ -304,6 +314,7 @@ async def torment(
                 acknowledged = len(story.acknowledged) + len(story.decisions)
                 print(f"{tormentor.done.total():,} faults in {time.monotonic() - began:.0f} s, {acknowledged:,} acknowledged", flush=True)
         await asyncio.to_thread(tormentor.rest)
+        await pruned
         answered.clear()
         await answered.wait()
         for client in clients:

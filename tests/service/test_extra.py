@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-SERVICE_ONLY = ("httptools", "msgspec", "psycopg", "structlog", "uvloop")
+SERVICE_ONLY = ("fsspec", "httptools", "msgspec", "psycopg", "structlog", "uvloop")
 
 
 def run(code: str) -> subprocess.CompletedProcess[str]:

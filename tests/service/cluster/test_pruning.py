@@ -12,7 +12,6 @@ from town import Town
 from albatross.cli import main
 from albatross.policies.alb import ALB
 from albatross.policies.item_mean import ItemMean
-from albatross.policies.mean_field import MeanField
 from albatross.service.api.requests import Feedback, ForgetUser, Recommend, Verify
 from albatross.service.cluster import pruning
 from albatross.service.cluster.merging import _together
@@ -97,7 +96,7 @@ def test_a_shard_recovers_alone_after_its_payloads_were_pruned(
 def test_what_is_begun_is_finished_and_snapshots_from_before_are_not_used(databases: Place, tmp_path: Path) -> None:
     """The process that prunes dies when one shard has begun from the base; that shard dies before it has rebuilt itself."""
     address = databases.address("shop")
-    with Town(address, tmp_path, Options(policy=MeanField(rank=2), scale=(1, 5)), shards=2, exchange=True) as town:
+    with Town(address, tmp_path, Options(policy=ALB(rank=2), scale=(1, 5)), shards=2) as town:
         given = rate(town, 40, seed=0)
         town.settle()
     kept = {path.name: path.read_bytes() for path in (tmp_path / "0" / "snapshots").glob("*")}

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from albatross.core.errors import InvalidInput
 from albatross.service.cluster.exchanging import Exchanging
+from albatross.service.cluster.processes import present
 from albatross.service.cluster.running import homes_of
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.model import Model
@@ -59,8 +60,9 @@ def prune(address: str, snapshots: str | Path | None, wait: Callable[[float], ob
         make_bases(session)
         before, version = payload_bytes(session), _begin(session, genesis, str(homes[0]))
         while behind := [row[0] for row in session.execute(BEHIND, (version,)).fetchall()]:
-            with contextlib.suppress(NotNow):  # it runs, and does it by itself
-                _follow(homes[behind[0]], session, version, wait)
+            if not present(session):  # else a shard that is away is being started again
+                with contextlib.suppress(NotNow):  # it runs, and does it by itself
+                    _follow(homes[behind[0]], session, version, wait)
             wait(AGAIN_SECONDS)
         return Pruned(version, remove_payloads(session, version), before, payload_bytes(session))
 

@@ -26,7 +26,7 @@ MOST_BYTES = 2**30 - 2**20
 """Of one value in PostgreSQL."""
 CHUNK = 100
 """Versions read at a time."""
-PATIENCE = "2s"
+PATIENCE = "5s"
 """How long to wait for those who read payloads, before their room is left for new ones instead of given back."""
 
 NEWER = """

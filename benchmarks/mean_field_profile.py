@@ -107,7 +107,7 @@ def watch_parts(
         if news:
             refit_item(state, room, item)
         moments[step, 12] = now(reading)
-        learn_population(state, settings.refreshes)
+        learn_population(state, settings.refreshes, room.once)
         moments[step, 13] = now(reading)
         refresh(state, room, settings.refreshes)
         moments[step, 14] = now(reading)

@@ -53,11 +53,13 @@ class MeanField(Policy):
 
         (a_u, o_u) ~ N(m, s² G⁻¹),    G = s² D⁻¹ + Σ w E[x xᵀ],    m = G⁻¹ Σ w (E[x] (y − g) − E[x o_i]),    x = (b_i, 1),
 
-    and the same for items with x = (a_u, 1): ridge regression in which the partner's covariance counts as ridge. Every rating refits its
-    user and its item, unless it repeats exactly what is known, and a few others in turn, so that no vector goes stale. The priors are
-    learned online: D as Σ E[a]² over all rows met, divided by the number of rows that ratings have determined, Σ (1 − var(a) / D), which
-    also decides how many coordinates are used; the mean item offset; σ² from repeated ratings; ρ from how well a pair's first rating
-    predicts the second one beyond the model, and 1 where repeats are exact; s² from both.
+    and the same for items with x = (a_u, 1): ridge regression in which the partner's covariance counts as ridge. Told that no pair comes
+    back (`returns` false), users take κ = 1 − 0.75 c of the items' covariance, c as below: a product of normals counts what user and item
+    do not know of each other on both sides, which finds vectors late. Every rating refits its user and its item, unless it repeats exactly
+    what is known, and a few others in turn, so that no vector goes stale. The priors are learned online: D as Σ E[a]² over all rows met,
+    divided by the number of rows that ratings have determined, Σ (1 − var(a) / D), which also decides how many coordinates are used; the
+    mean item offset; σ² from repeated ratings; ρ from how well a pair's first rating predicts the second one beyond the model, and 1 where
+    repeats are exact; s² from both.
 
     The mean of an item that the user has rated n times is m_ui + ρ_n (y_ui − m_ui), ρ_n = τ² / (τ² + σ² / n); of others, m_ui.
     Trying a pair costs its shortfall now, and gains at each of N later visits if it turns out better. If one rating told all, that would
@@ -145,7 +147,7 @@ class MeanField(Policy):
         return State(*no_beliefs(self.rank, n_users, n_items))
 
     def scratch(self, n_users: int, n_items: int) -> Scratch:
-        return no_scratch(self.rank, n_items)
+        return no_scratch(self.rank, n_items, once=self.returns is False)
 
 
 class Settings(NamedTuple):

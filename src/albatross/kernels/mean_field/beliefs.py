@@ -93,10 +93,10 @@ def no_beliefs(rank: int, n_users: int, n_items: int) -> Beliefs:
     )
 
 
-def no_scratch(rank: int, n_items: int) -> Scratch:
+def no_scratch(rank: int, n_items: int, once: bool = False) -> Scratch:
     packed = packed_size(rank + 2)
     return Scratch(
-        room=Room(no_regression(rank), np.zeros(packed), new_shelves(rank, n_items)),
+        room=Room(no_regression(rank), np.zeros(packed), new_shelves(rank, n_items), float(once)),
         stranger=np.zeros(packed),
         block=np.zeros((packed + 4, LANES)),
         nearby=np.zeros(LANES, np.int32),

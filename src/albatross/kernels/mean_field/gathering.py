@@ -136,7 +136,7 @@ def refit_items(state: Any, limit: int, room: Room, others: Any, items: Items, r
     heard.user_turn = heard.ratings
     if n_ratings > 0:
         for _ in range(n_ratings):
-            learn_population(state, limit)
+            learn_population(state, limit, room.once)
         for _ in range(turns_of_items(state, others, n_ratings, limit)):
             counts.item_turn = (counts.item_turn + 1) % counts.items
             refit_item(state, room, state.items[counts.item_turn])

@@ -16,6 +16,7 @@ from albatross.kernels.mean_field.population import (
     RECENT_NEWCOMERS,
     count_belief,
     count_rating,
+    kept_covariance,
     learn_population,
     own_users,
     spread_of,
@@ -45,6 +46,8 @@ class Room(NamedTuple):
     work: Regression
     weights: Vector
     shelves: Shelves | SmallCatalogue
+    once: float
+    """Not room, but given: 1 if it is known that no pair comes back, else 0."""
 
 
 @kernel
@@ -127,7 +130,7 @@ def believe_item(state: Any, room: Room, item: int, moments: Vector) -> None:
 def refit_item(state: Any, room: Room, item: int) -> None:
     figures = state.figures[0]
     fit(room.work, state.item_sums[item], state.item_rights[item], state.item_variance, figures.center, figures.noise)
-    describe(room.work, figures.noise)
+    describe(room.work, kept_covariance(state, room.once) * figures.noise)
     believe_item(state, room, item, room.work.moments)
 
 
@@ -251,5 +254,5 @@ def learn(state: Any, room: Room, refreshes: int, user: int, item: int, reward: 
     if add_rating(state, room, user, item, reward):
         refit_user(state, room, user)
         refit_item(state, room, item)
-    learn_population(state, refreshes)
+    learn_population(state, refreshes, room.once)
     refresh(state, room, refreshes)

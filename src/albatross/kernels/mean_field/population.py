@@ -68,6 +68,8 @@ SWEEPS_PER_EFOLD = 8.0
 """Every user and item is refitted whenever the ratings have grown by an eighth, as far as the limit per rating allows."""
 LONGEST_PAUSE = 4.0
 """So many ratings pass at most before somebody else has a turn."""
+COUNTED_TWICE = 0.75
+"""Which part of an item's covariance users are not fitted to, where no pair comes back and vectors alone make the ratings."""
 
 
 @kernel
@@ -81,6 +83,27 @@ def count_belief(squares: Vector, spreads: Vector, before: Vector, after: Vector
         square = after[mean] * after[mean] - before[mean] * before[mean]
         squares[a] += square
         spreads[a] += after[second] - before[second] - square
+
+
+@kernel
+def variance_of_vectors(state: Any) -> float:
+    """The prior variance of ⟨a, b⟩."""
+    said = 0.0
+    for a in range(state.user_variance.size - 1):
+        said += state.user_variance[a] * state.item_variance[a]
+    return said
+
+
+@kernel
+def kept_covariance(state: Any, once: float) -> float:
+    """κ: which part of an item's covariance its moments hold, for users to be fitted to; `once` is 1 where no pair comes back.
+
+    There it counts as ridge. A product of normals counts what user and item do not know of each other on both sides: where vectors make
+    the ratings, they are then found late. Where noise makes them, users need all of it; and where pairs come back, too: who is fitted
+    too closely stays with what looked best.
+    """
+    said = variance_of_vectors(state)
+    return 1.0 - once * COUNTED_TWICE * said / (said + state.figures[0].noise)  # type: ignore[no-any-return]
 
 
 @kernel
@@ -139,7 +162,7 @@ def turns(state: Any, rows: int, limit: int) -> int:
 
 
 @kernel
-def learn_population(state: Any, limit: int) -> None:
+def learn_population(state: Any, limit: int, once: float) -> None:
     """Prior variances, mean item offset and noise, from sums over all users, items and ratings."""
     figures, counts = state.figures[0], state.counts[0]
     rank = state.user_variance.size - 1
@@ -149,6 +172,7 @@ def learn_population(state: Any, limit: int) -> None:
     within = (figures.within + 2.0 * GUESSED_NOISE * spread) / (repeats + 2.0)
     signal = max(spread - within, GUESSED_NOISE * spread)
     # No faster than rows are refitted: their means and variances still go by the former ones.
+    kept = kept_covariance(state, once)
     users_pace = min((1 + turns(state, counts.users, limit)) / users, 1.0)
     items_pace = min((1 + turns(state, counts.items, limit)) / items, 1.0)
     of_vectors = guess_variance(0, rank, signal, 0.0)
@@ -159,7 +183,7 @@ def learn_population(state: Any, limit: int) -> None:
         if a == rank:
             square = max(square + center * (items * center - 2.0 * figures.offsets), 0.0)  # about their mean
         guess, present = of_vectors if a < rank else guess_variance(a, rank, signal, GUESSED_ITEMS), state.item_variance[a]
-        state.item_variance[a] += items_pace * (settled(present, square, state.item_spreads[a], items, guess) - present)
+        state.item_variance[a] += items_pace * (settled(present, square, state.item_spreads[a] / kept, items, guess) - present)
     figures.center = (figures.offsets + figures.average - figures.origin) / (items + 1.0)
     # Repeats tell noise from structure at once; what the model leaves unexplained does so late, and where repeats are exact, alone.
     trust = max(share, 1.0 / (1.0 + repeats))

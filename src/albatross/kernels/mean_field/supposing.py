@@ -18,10 +18,10 @@ from albatross.kernels.pairs import NOTHING, count_pairs, find_pair
 
 
 @kernel
-def describe_item(state: Any, item: int, moments: Vector) -> None:
+def describe_item(state: Any, once: float, item: int, moments: Vector) -> None:
     """The belief about an item, rated or not."""
     if state.item_moments[item, row_start(state.item_variance.size) - 1] == 0.0:
-        describe_stranger(state, moments)
+        describe_stranger(state, once, moments)
         return
     for position in range(moments.size):
         moments[position] = state.item_moments[item, position]
@@ -48,14 +48,14 @@ def suppose_ratings(state: Any, scratch: Any, user: int, items: Items, rewards: 
             total = 0.0 if entry == NOTHING else pairs.totals[entry]
             present = pair_weight(figures.share, plays + 1) * ((total + rewards[position]) / (plays + 1) - figures.origin)
             before = 0.0 if entry == NOTHING else pair_weight(figures.share, plays) * (total / plays - figures.origin)
-            describe_item(state, item, moments)
+            describe_item(state, scratch.room.once, item, moments)
             add_moments(work.sums, work.rights, moments, weigh_further(state, user, item, 1), present - before)
     fit(work, work.sums, work.rights, state.user_variance, 0.0, figures.noise)
     for a in range(work.mean.size):
         work.rights[a] = work.mean[a]  # the right-hand side is no longer needed: it keeps the mean while the covariance is fitted again
     for position in range(items.size):
         if math.isnan(rewards[position]):
-            describe_item(state, items[position], moments)
+            describe_item(state, scratch.room.once, items[position], moments)
             add_moments(work.sums, work.rights, moments, weigh_further(state, user, items[position], 1), 0.0)
     fit(work, work.sums, work.rights, state.user_variance, 0.0, figures.noise)
     for a in range(work.mean.size):
@@ -78,7 +78,7 @@ def adjust_supposed(
             total = 0.0 if entry == NOTHING else pairs.totals[entry]
             own = settings.memory * part_of_pair(figures.memory, plays + 1)
             if not math.isnan(rewards[number]):
-                describe_item(state, item, scratch.stranger)
+                describe_item(state, scratch.room.once, item, scratch.stranger)
                 mean = figures.origin + work.mean[work.mean.size - 1] + expected_mean(work.moments, scratch.stranger, work.mean.size)
                 slate.means[position] = mean + own * ((total + rewards[number]) / (plays + 1) - mean)
                 top = max(top, rewards[number]) if math.isinf(settings.top) else top
@@ -97,7 +97,7 @@ def attribute_mean(state: Any, settings: Any, scratch: Any, user: int, item: int
     size = work.mean.size
     one, last = row_start(size - 1), row_start(size)
     place_user(state, scratch.room, user)
-    describe_item(state, item, moments)
+    describe_item(state, scratch.room.once, item, moments)
     solved = work.rights  # the right-hand side has done its work
     for a in range(size):
         solved[a] = moments[one + a]
@@ -130,7 +130,7 @@ def width_of_pair(state: Any, settings: Any, scratch: Any, user: int, item: int,
     user_mean[size - 1] = 1.0
     weight = weigh_further(state, user, item, more) if more > 0 else 0.0
     moments = scratch.stranger
-    describe_item(state, item, moments)
+    describe_item(state, scratch.room.once, item, moments)
     add_moments(work.sums, work.rights, moments, weight, 0.0)
     fit(work, work.sums, work.rights, state.user_variance, 0.0, figures.noise)
     square = whitened_square(work, moments[one : one + size])

@@ -15,7 +15,7 @@ from albatross.kernels.mean_field.gittins import LOOKS, bonus, worth, worth_of
 from albatross.kernels.mean_field.learning import part_of_pair
 from albatross.kernels.mean_field.measuring import measure_items, position_of
 from albatross.kernels.mean_field.moments import expected_mean, row_start
-from albatross.kernels.mean_field.population import newcomer_offset
+from albatross.kernels.mean_field.population import kept_covariance, newcomer_offset, variance_of_vectors
 from albatross.kernels.operations import Items, Slate
 from albatross.kernels.pairs import NOTHING
 
@@ -36,24 +36,24 @@ ONLY_ONCE = 0.85
 
 
 @kernel
-def describe_stranger(state: Any, moments: Vector) -> None:
+def describe_stranger(state: Any, once: float, moments: Vector) -> None:
     """What is believed of an item nobody has rated: what is believed of the population, and of those met last."""
-    rank = state.item_variance.size - 1
+    rank, kept = state.item_variance.size - 1, kept_covariance(state, once)
     center = newcomer_offset(state.figures[0])
     caution = 1.0 + STRANGER_CAUTION * math.sqrt(2.0 / (1.0 + state.counts[0].items))
     moments.fill(0.0)
     for a in range(rank):
-        moments[row_start(a) + a] = state.item_variance[a]
+        moments[row_start(a) + a] = kept * state.item_variance[a]
     moments[row_start(rank + 1) - 1] = 1.0
     moments[moments.size - 2] = center
-    moments[moments.size - 1] = center * center + caution * state.item_variance[rank]
+    moments[moments.size - 1] = center * center + kept * caution * state.item_variance[rank]
 
 
 @kernel
 def expect_stranger(state: Any, scratch: Any) -> tuple[float, float, float]:
     """Mean, square and second moment of an item nobody has rated, for the user in `scratch.room`."""
     work, weights, size = scratch.room.work, scratch.room.weights, scratch.room.work.mean.size
-    describe_stranger(state, scratch.stranger)
+    describe_stranger(state, scratch.room.once, scratch.stranger)
     second = 0.0
     for a in range(size - 1):
         second += weights[row_start(a) + a] * scratch.stranger[row_start(a) + a]
@@ -111,6 +111,7 @@ class Scales(NamedTuple):
     """What ratings are counted from, and the user's offset."""
     top: float
     inverse_noise: float
+    """1 / (κ s²): what makes of the variance that the moments of an item hold its variance, in units of the noise."""
     for_user: float
     for_all: float
     """N_u and N_t."""
@@ -134,16 +135,14 @@ def scales_of(state: Any, settings: Any, scratch: Any, returns: float, offered: 
     optimism = settings.optimism * settings.optimism
     own = figures.memory
     own_part = returns * optimism * noise * own * worth(for_user * own, own + LOOKS * (1.0 - own)) ** 2
-    said = 0.0
-    for a in range(size - 1):
-        said += state.user_variance[a] * state.item_variance[a]
+    said = variance_of_vectors(state)
     user_part = returns * optimism * noise * (1.0 + USER_CAUTION * said / (said + noise))
     item_part = optimism * noise * (1.0 - ONLY_ONCE * share)
     top = top_of_scale(state, settings)
     return Scales(
         figures.origin + scratch.room.work.mean[size - 1],
         top,
-        1.0 / noise,
+        1.0 / (kept_covariance(state, scratch.room.once) * noise),
         for_user,
         for_all,
         own_part,

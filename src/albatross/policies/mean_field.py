@@ -135,9 +135,9 @@ class MeanField(Policy):
     rank: int = parameter(5, "length of the user and item vectors (k)", at_least=1)
     top: float | None = parameter(None, "top of the rating scale; none: the largest rating seen so far")
     refreshes: int = parameter(1, "other users, and items, refitted per rating at most", at_least=0)
-    returns: bool | None = parameter(None, "whether users are offered again what they rated; none: find out from what is offered")
-    memory: bool = parameter(True, "whether what a user said of an item counts beyond the model")
-    optimism: float = parameter(1.0, "multiplier of what it is worth to try", at_least=0)
+    returns: bool | None = parameter(None, "whether rated items are offered again; none: learned from the candidates")
+    memory: bool = parameter(True, "whether a user's own ratings of an item count beyond the model")
+    optimism: float = parameter(1.0, "multiplier of the value of trying an item", at_least=0)
 
     def settings(self) -> "Settings":
         returns = math.nan if self.returns is None else float(self.returns)
@@ -161,7 +161,7 @@ class Settings(NamedTuple):
 
 
 class State(Beliefs):
-    """All of it is what any mean-field factorization knows."""
+    """The state of any mean-field factorization."""
 
 
 @implements(select, State)
@@ -216,7 +216,7 @@ def choose_supposing(
     slate: Slate,
     random: np.random.Generator,
 ) -> tuple[int, float]:
-    """What the ratings would tell of the items themselves is left out: it serves other users more than this one."""
+    """What the ratings would teach about the items is left out: it serves other users more than this one."""
     n_candidates = candidates.size if candidates.size > 0 else state.item_moments.shape[0]
     if state.counts[0].ratings == 0:
         return nothing_known(n_candidates, slate, random)

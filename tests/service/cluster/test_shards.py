@@ -171,7 +171,7 @@ def test_the_catalogue_is_one_for_all_shards(databases: Place, tmp_path: Path) -
         assert copied == {8}
     with contextlib.closing(psycopg.connect(address, autocommit=True)) as outside:
         outside.execute("UPDATE albatross.log SET body = set_byte(body, 20, 1) WHERE shard = 1 AND seq = 2")
-    with pytest.raises(DamagedLog, match="its copy of event 1 of the catalogue is another one"):
+    with pytest.raises(DamagedLog, match="its copy of event 1 of the catalogue is a different event"):
         check_copied(address, 1)
     assert main(["cluster", "verify", address, "--snapshots", str(tmp_path)]) != 0
 

@@ -109,7 +109,7 @@ def test_a_connection_lost_in_a_commit_is_an_unknown_outcome(cut: Literal["quest
         engine.ask(Feedback("kept", 4, user="ann", item="tea"))
         engine.ask(UpsertItem("water"))  # from here on the server knows the statement: one question, one answer
         proxy.cut = cut
-        with pytest.raises(StorageFailed, match="or nobody can tell"):
+        with pytest.raises(StorageFailed, match="or the outcome is unknown"):
             engine.ask(UpsertItem("cake"))
         with pytest.raises(StorageFailed):
             engine.ask(AskVersion())

@@ -1,7 +1,7 @@
 """Learning a mean-field factorization online: users and items, each in turn given the others.
 
-These functions serve every policy whose state has the arrays of `beliefs`. `moments` explains what is believed of a user or an item,
-`population` learns what users and items have in common.
+These functions serve every policy whose state has the arrays of `beliefs`. `moments` explains the beliefs about users and items,
+`population` learns their priors.
 """
 
 import math
@@ -27,21 +27,21 @@ from albatross.kernels.pairs import NOTHING, find_pair, remember
 from albatross.kernels.search.catalogue import SmallCatalogue
 
 DOUBTED_REPEATS = 10.0
-"""So many second ratings speak against memory from the start."""
+"""Weight of the prior against memory, in second ratings."""
 FADING = 0.999
-"""What a second rating counts for after the next one: the model they judge improves."""
+"""Decay of a second rating with each further one, because the model it is compared with improves."""
 EXACT = 0.003
-"""Where repeated ratings differ by less than this part of the variance of all ratings, they count as the same."""
+"""Repeated ratings that differ by less than this fraction of the variance of all ratings count as equal."""
 EXACT_GUESS, EXACT_REPEATS = 0.02, 1.0
-"""How much they are taken to differ before any were seen, and how many repeats that is worth."""
+"""Prior guess of that difference, and its weight in repeats."""
 NEWS = 0.05
-"""A rating that only says again what the user said before, and weighs less than this, refits nobody."""
+"""A rating that repeats an earlier one, and weighs less than this, causes no refit."""
 REBUILD_INTERVAL = 4096
-"""Ratings between two rebuilds of the item sums, at most, beside one per pair; while there are few ratings, a quarter of them."""
+"""Limit of ratings between two rebuilds of the item sums, plus one per pair; while there are few ratings, a quarter of them."""
 
 
 class Room(NamedTuple):
-    """Room to work in. Not learned: any content serves."""
+    """Working space. Not learned: any content will do."""
 
     work: Regression
     weights: Vector
@@ -52,19 +52,19 @@ class Room(NamedTuple):
 
 @kernel
 def part_of_pair(share: float, plays: int) -> float:
-    """How much of what a pair's mean of `plays` ratings has over the model is its own: τ² / (τ² + σ² / plays)."""
+    """The share of a pair's mean residual over `plays` ratings that belongs to the pair: τ² / (τ² + σ² / plays)."""
     return share * plays / (share * plays + 1.0 - share)
 
 
 @kernel
 def pair_weight(share: float, plays: int) -> float:
-    """What a pair's mean of `plays` ratings is worth to the model, in units of one rating: s² / (τ² + σ² / plays)."""
+    """The weight of a pair's mean of `plays` ratings in the model, in units of one rating: s² / (τ² + σ² / plays)."""
     return plays / (share * plays + 1.0 - share)
 
 
 @kernel
 def place_user(state: Any, room: Room, user: int) -> float:
-    """Fit the user to the present items, into `room.work`; returns Σ w (y² − 2 y E[o]) over the user's pairs, o the offset of the item."""
+    """Fit the user to the current items, into `room.work`. Returns Σ w (y² − 2 y E[o]) over the user's pairs, o the item's offset."""
     work, pairs = room.work, state.pairs
     work.sums.fill(0.0)
     work.rights.fill(0.0)
@@ -87,7 +87,7 @@ def place_user(state: Any, room: Room, user: int) -> float:
 
 @kernel
 def refit_user(state: Any, room: Room, user: int) -> None:
-    """Fit the user, and exchange what the sums of the items the user has rated hold of them."""
+    """Fit the user, and exchange the user's terms in the sums of the items the user has rated."""
     squares = place_user(state, room, user)
     figures = state.figures[0]
     describe(room.work, figures.noise)
@@ -115,7 +115,7 @@ def refit_user(state: Any, room: Room, user: int) -> None:
 
 @kernel
 def believe_item(state: Any, room: Room, item: int, moments: Vector) -> None:
-    """Replace what is believed of an item."""
+    """Replace the belief about an item."""
     before, column, figures = state.item_moments[item], state.item_columns[item], state.figures[0]
     count_belief(state.item_squares, state.item_spreads, before, moments)
     offsets = figures.offsets
@@ -136,7 +136,7 @@ def refit_item(state: Any, room: Room, item: int) -> None:
 
 @kernel
 def note_newcomer(state: Any, room: Room, user: int, reward: float) -> None:
-    """Compare the first rating of an item with what this user would say of the mean item."""
+    """Compare the first rating of an item with what this user is predicted to give the mean item."""
     place_user(state, room, user)
     figures, left = state.figures[0], 1.0 - 1.0 / RECENT_NEWCOMERS
     expected = figures.origin + room.work.mean[room.work.mean.size - 1] + figures.center
@@ -146,7 +146,7 @@ def note_newcomer(state: Any, room: Room, user: int, reward: float) -> None:
 
 @kernel
 def meet_item(state: Any, room: Room, item: int, random: np.random.Generator) -> None:
-    """Give an item that was never rated a vector drawn from the population: users fitted to zero vectors would stay zero for ever."""
+    """Give an unrated item a vector drawn from the prior: users fitted to zero vectors would stay zero for ever."""
     mean, moments, counts = room.work.mean, room.work.moments, state.counts[0]
     rank = mean.size - 1
     for a in range(rank):
@@ -160,14 +160,14 @@ def meet_item(state: Any, room: Room, item: int, random: np.random.Generator) ->
 
 @kernel
 def rebuild(state: Any, room: Room) -> None:
-    """Judge how exact ratings are, and sum everything afresh: one pass over all pairs, users and items met so far."""
+    """Estimate the exactness of ratings, and recompute all sums: one pass over all pairs, users and items with ratings."""
     figures, counts, pairs, nobody = state.figures[0], state.counts[0], state.pairs, room.weights
     offsets = figures.offsets
     users, counts.rebuilt = own_users(counts), counts.ratings
     spread = spread_of(state)
     memory = max(figures.agreement / (figures.contrast + DOUBTED_REPEATS), 0.0)
     differing = (figures.within / spread + EXACT_REPEATS * EXACT_GUESS) / (counts.repeats + EXACT_REPEATS)
-    # A model that does not fit yet looks like pairs with a mind of their own: for fitting, a half-hearted memory counts little.
+    # A model that does not fit yet makes pairs look as if they had a part of their own. So for fitting, a moderate memory counts little.
     figures.share = min(max(memory**4, EXACT / (EXACT + differing)), 1.0)
     figures.memory = min(memory, 1.0)
     share, origin = figures.share, figures.origin
@@ -199,7 +199,7 @@ def rebuild(state: Any, room: Room) -> None:
 
 @kernel
 def add_rating(state: Any, room: Room, user: int, item: int, reward: float) -> bool:
-    """Remember the rating, with what it says of earlier ones of the pair, and add it to the sums of the item; was it news?"""
+    """Store the rating, compare it with earlier ones of the pair, and add it to the sums of the item. Returns whether it was news."""
     figures, pairs = state.figures[0], state.pairs
     share, origin = figures.share, figures.origin
     entry = find_pair(pairs, user, item)
@@ -208,7 +208,7 @@ def add_rating(state: Any, room: Room, user: int, item: int, reward: float) -> b
         plays = pairs.plays[entry]
         before = pairs.totals[entry] / plays
         if plays == 1:
-            # Did the first rating of this pair foretell the second better than the model, which knows the first too?
+            # Does the first rating of this pair predict the second better than the model, which knows the first too?
             place_user(state, room, user)
             certain(room.work.mean, room.work.moments)
             expected = origin + expected_mean(room.work.moments, state.item_moments[item], room.work.mean.size)
@@ -231,7 +231,7 @@ def add_rating(state: Any, room: Room, user: int, item: int, reward: float) -> b
 
 @kernel
 def refresh(state: Any, room: Room, limit: int) -> None:
-    """Refit the users and items whose turn it is, and now and then sum everything afresh."""
+    """Refit the users and items whose turn it is, and recompute all sums when it is due."""
     counts = state.counts[0]
     for _ in range(turns(state, counts.users, limit)):
         counts.user_turn = (counts.user_turn + 1) % own_users(counts)

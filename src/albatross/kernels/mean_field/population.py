@@ -1,4 +1,4 @@
-"""The population that users and items come from, and how exact their ratings are: learned from sums over all of them.
+"""The priors of users and items, and the noise of ratings, learned from sums over all of them.
 
 These functions serve every policy whose state has the arrays described in `albatross.kernels.mean_field.beliefs`.
 """
@@ -18,63 +18,63 @@ FIGURES = np.dtype(
     (
         np.record,
         [
-            ("origin", np.float64),  # the first rating, which all others are counted from
+            ("origin", np.float64),  # the first rating; all others are counted from it
             ("average", np.float64),  # the mean of all ratings (a record has a method `mean`)
             ("squares", np.float64),  # their summed squared distances from it
             ("largest", np.float64),  # the largest of them
             ("noise", np.float64),  # s²
-            ("share", np.float64),  # ρ for fitting: the part of the noise that belongs to the pair
-            ("memory", np.float64),  # ρ for remembering
+            ("share", np.float64),  # ρ for fitting: the share of the noise that belongs to the pair
+            ("memory", np.float64),  # ρ for memory
             ("center", np.float64),  # the mean item offset
             ("offsets", np.float64),  # the sum of the item offsets
             ("within", np.float64),  # the summed squared distances of repeated ratings from those before
-            ("residual", np.float64),  # the summed squared distances of pairs from what is expected of them
-            ("agreement", np.float64),  # over second ratings of a pair: how far they agree with the first against the model
-            ("contrast", np.float64),  # over second ratings of a pair: how far the first stood from the model
-            ("surprise", np.float64),  # over first ratings of an item: how far they were above what is expected of the mean item
-            ("newcomers", np.float64),  # how many first ratings that is
+            ("residual", np.float64),  # the summed squared distances of pairs from their predictions
+            ("agreement", np.float64),  # over second ratings of a pair: agreement with the first rating, relative to the model
+            ("contrast", np.float64),  # over second ratings of a pair: distance of the first rating from the model
+            ("surprise", np.float64),  # over first ratings of an item: how much they exceeded the prediction for the mean item
+            ("newcomers", np.float64),  # the number of these first ratings
         ],
     )
 )
-"""Numbers that are kept once. One record of named fields: twenty arrays of length one would cost 2 µs more at each call from Python."""
+"""Numbers that exist once. One record of named fields: twenty arrays of length one would cost 2 µs more per call from Python."""
 
 COUNTS = np.dtype(
     (
         np.record,
         [
             ("ratings", np.int64),  # all ratings
-            ("repeats", np.int64),  # those of a pair that was rated before
-            ("users", np.int64),  # users met
-            ("items", np.int64),  # items met
-            ("user_turn", np.int64),  # whose turn to be refitted it was last: the place among the users met
-            ("item_turn", np.int64),  # the same among the items met
+            ("repeats", np.int64),  # ratings of a pair that was rated before
+            ("users", np.int64),  # users with ratings
+            ("items", np.int64),  # items with ratings
+            ("user_turn", np.int64),  # position, among users with ratings, of the user refitted last in turn
+            ("item_turn", np.int64),  # the same among items with ratings
             ("rebuilt", np.int64),  # ratings at the last rebuild of the item sums; in one of several shards ELSEWHERE + users of others
         ],
     )
 )
 
 GUESSED_ROWS = 4.0
-"""So many users, and items, the first guess of a prior variance is worth."""
+"""Weight of the first guess of a prior variance, in users and in items."""
 GUESSED_NEWCOMERS, RECENT_NEWCOMERS = 10.0, 100.0
-"""So many items speak for newcomers being like the others from the start, and so many of the last ones are asked."""
+"""Weight of the guess that new items are like the others, in items; and the number of latest first ratings that count."""
 GUESSED_PAIRS = 20.0
-"""So many pairs the first guess of the noise is worth."""
+"""Weight of the first guess of the noise, in pairs."""
 GUESSED_NOISE = 0.1
-"""The first guess of the noise, as a part of the variance of all ratings: little, so that structure is tried before noise is blamed."""
+"""The first guess of the noise, as a fraction of the variance of all ratings: small, so that structure is tried before noise."""
 GUESSED_USERS, GUESSED_ITEMS, GUESSED_VECTORS = 0.2, 0.5, 4.5
-"""The first guess of the variance of user offsets, item offsets and of what vectors say, as parts of the variance of all ratings but for
-noise. It is much: what is thought too large shrinks soon, while vectors thought too short are slow to begin, and items slow to be tried."""
+"""First guesses of the variance of user offsets, of item offsets and of ⟨vector, vector⟩, as fractions of the variance of all ratings
+without noise. They are large: a value that is too large shrinks soon; with vectors that are too short, learning and exploring are slow."""
 SWEEPS_PER_EFOLD = 8.0
-"""Every user and item is refitted whenever the ratings have grown by an eighth, as far as the limit per rating allows."""
+"""Every user and item is refitted when the ratings have grown by an eighth, within the limit per rating."""
 LONGEST_PAUSE = 4.0
-"""So many ratings pass at most before somebody else has a turn."""
+"""Limit of ratings until the next refit in turn."""
 COUNTED_TWICE = 0.75
 """Which part of an item's covariance users are not fitted to, where no pair comes back and vectors alone make the ratings."""
 
 
 @kernel
 def count_belief(squares: Vector, spreads: Vector, before: Vector, after: Vector) -> None:
-    """Exchange, in sums over all users or all items, what was believed of one of them for what is believed now."""
+    """In sums over all users or all items, replace the old belief about one of them by the new one."""
     size = squares.size
     one, last = row_start(size - 1), row_start(size)
     for a in range(size):
@@ -108,19 +108,19 @@ def kept_covariance(state: Any, once: float) -> float:
 
 @kernel
 def own_users(counts: Any) -> int:
-    """How many users this shard has met: all, if there are no others."""
+    """How many users of this shard have ratings: all, if there are no other shards."""
     return counts.users - max(counts.rebuilt - ELSEWHERE, 0)  # type: ignore[no-any-return]
 
 
 @kernel
 def newcomer_offset(figures: Any) -> float:
-    """What is expected of an item nobody has rated. Who is rated late is seldom offered, and that may be because few like it."""
+    """The predicted offset of an unrated item. Items rated late are rarely offered, perhaps because few users like them."""
     return figures.center + figures.surprise / (figures.newcomers + GUESSED_NEWCOMERS)  # type: ignore[no-any-return]
 
 
 @kernel
 def spread_of(state: Any) -> float:
-    """The variance of all ratings; while they are all the same, their square."""
+    """The variance of all ratings; while they are all equal, their square."""
     figures, mean = state.figures[0], state.figures[0].average
     spread = figures.squares / state.counts[0].ratings
     return spread if spread > 1e-12 * mean * mean else max(mean * mean, 1e-12)  # type: ignore[no-any-return]
@@ -128,13 +128,13 @@ def spread_of(state: Any) -> float:
 
 @kernel
 def guess_variance(coordinate: int, rank: int, signal: float, offsets: float) -> float:
-    """The first guess of a prior variance, from the variance of all ratings but for noise."""
+    """The first guess of a prior variance, from the variance of all ratings without noise."""
     return math.sqrt(GUESSED_VECTORS * signal / rank) if coordinate < rank else offsets * signal
 
 
 @kernel
 def guess_population(state: Any) -> None:
-    """What is thought of users, items and noise from the start."""
+    """The first guess of the priors of users and items, and of the noise."""
     rank = state.user_variance.size - 1
     spread = spread_of(state)
     signal = (1.0 - GUESSED_NOISE) * spread
@@ -146,14 +146,14 @@ def guess_population(state: Any) -> None:
 
 @kernel
 def settled(variance: float, square: float, spread: float, rows: float, guess: float) -> float:
-    """What the prior variance of a coordinate ought to be: its squared means, over as many rows as ratings have determined."""
+    """The new prior variance of a coordinate: its squared means, divided by the number of rows that ratings have determined."""
     determined = max(rows - spread / variance, 0.0)
     return max((square + GUESSED_ROWS * guess) / (determined + GUESSED_ROWS), 1e-6 * guess)
 
 
 @kernel
 def turns(state: Any, rows: int, limit: int) -> int:
-    """How many of these rows a rating refits by turns: many while ratings are few, later one now and then, never more than `limit`."""
+    """How many of these rows a rating refits in turn: many while ratings are few, later one now and then, never more than `limit`."""
     ratings = state.counts[0].ratings
     pause = int(min(ratings / (SWEEPS_PER_EFOLD * rows), LONGEST_PAUSE))
     if pause > 1 and ratings % pause > 0:
@@ -171,7 +171,7 @@ def learn_population(state: Any, limit: int, once: float) -> None:
     repeats, share, center = float(counts.repeats), figures.share, figures.center
     within = (figures.within + 2.0 * GUESSED_NOISE * spread) / (repeats + 2.0)
     signal = max(spread - within, GUESSED_NOISE * spread)
-    # No faster than rows are refitted: their means and variances still go by the former ones.
+    # No faster than rows are refitted, because their means and variances still depend on the former values.
     kept = kept_covariance(state, once)
     users_pace = min((1 + turns(state, counts.users, limit)) / users, 1.0)
     items_pace = min((1 + turns(state, counts.items, limit)) / items, 1.0)
@@ -185,7 +185,7 @@ def learn_population(state: Any, limit: int, once: float) -> None:
         guess, present = of_vectors if a < rank else guess_variance(a, rank, signal, GUESSED_ITEMS), state.item_variance[a]
         state.item_variance[a] += items_pace * (settled(present, square, state.item_spreads[a] / kept, items, guess) - present)
     figures.center = (figures.offsets + figures.average - figures.origin) / (items + 1.0)
-    # Repeats tell noise from structure at once; what the model leaves unexplained does so late, and where repeats are exact, alone.
+    # Repeats separate noise from structure at once; the residual of the model does so late, but alone if repeats are exact.
     trust = max(share, 1.0 / (1.0 + repeats))
     total = figures.within + trust * figures.residual + GUESSED_PAIRS * GUESSED_NOISE * spread
     figures.noise = max(total / ((1.0 - share) * repeats + trust * (counts.ratings - counts.repeats) + GUESSED_PAIRS), 1e-6 * spread)
@@ -196,7 +196,7 @@ def count_rating(state: Any, user: int, reward: float) -> None:
     figures, counts = state.figures[0], state.counts[0]
     if counts.ratings == 0:
         figures.largest = reward
-        if counts.rebuilt < ELSEWHERE:  # several shards must count from the same rating: they count from zero
+        if counts.rebuilt < ELSEWHERE:  # several shards must use the same origin: zero
             figures.origin = reward
         figures.center = reward - figures.origin
     figures.largest = max(figures.largest, reward)

@@ -20,24 +20,24 @@ from albatross.kernels.operations import Items, Slate
 from albatross.kernels.pairs import NOTHING
 
 USER_CAUTION = 4.0
-"""By how many times itself a user's part is raised where vectors, not noise, make the ratings: beliefs that take users and items to be
-independent are then too sure of themselves."""
+"""Inflation of the user's part where vectors, not noise, explain the ratings: there, beliefs that treat users and items as independent
+are overconfident."""
 STRANGER_CAUTION = 4.0
-"""By how many standard errors the variance of item offsets is raised for items nobody has rated: it is the mean over those that were."""
+"""For unrated items, the variance of item offsets is raised by so many standard errors: it is estimated from the rated ones."""
 COMING_VISITS = 3.0
-"""How often users are expected to come back at least; beyond that, as often as they came so far."""
+"""Expected number of later visits per user, at least; in addition, as many as so far."""
 SHOWN = 4.0
-"""Where no pair comes back: how many times as often as the mean item a good item is expected to be shown from now on."""
+"""Without repeats: how many times as often as the mean item a good item is expected to be shown from now on."""
 LASTING = 5.0
 """What is learned of an item is expected to serve this many times the ratings so far: stopping exploration too early locks in a mediocre
 item."""
 ONLY_ONCE = 0.85
-"""Which part of what an item is worth to all is gone where every user finds out alone."""
+"""The share of an item's value to all users that is lost if every user must find out alone."""
 
 
 @kernel
 def describe_stranger(state: Any, once: float, moments: Vector) -> None:
-    """What is believed of an item nobody has rated: what is believed of the population, and of those met last."""
+    """The belief about an unrated item, from the prior and from the latest first ratings."""
     rank, kept = state.item_variance.size - 1, kept_covariance(state, once)
     center = newcomer_offset(state.figures[0])
     caution = 1.0 + STRANGER_CAUTION * math.sqrt(2.0 / (1.0 + state.counts[0].items))
@@ -64,7 +64,7 @@ def expect_stranger(state: Any, scratch: Any) -> tuple[float, float, float]:
 
 @kernel
 def part_that_returns(state: Any, settings: Any, scratch: Any, user: int, candidates: Items, n_candidates: int) -> tuple[float, float]:
-    """Which part of what this user has rated is offered again, and how many items were ever offered: candidates and those that are not."""
+    """The share of this user's rated items that is offered again, and how many items were ever offered: candidates and rated items."""
     back, rated = 0.0, 0.0
     entry = state.pairs.first[user]
     while entry != NOTHING:
@@ -79,14 +79,14 @@ def returning_part(state: Any, settings: Any, n_candidates: int, rated: float, b
     """The same for a user who has rated so many items, of which so many are candidates."""
     counts = state.counts[0]
     returns = settings.returns
-    if math.isnan(returns):  # who has rated nothing can only be compared with the others
+    if math.isnan(returns):  # for a user without ratings, use the share of all
         returns = back / rated if rated > 0.0 else counts.repeats / max(counts.ratings - counts.users, 1)
     return returns, n_candidates + rated - back
 
 
 @kernel
 def count_strangers(scratch: Any, n_candidates: int) -> float:
-    """How many candidates nobody has rated, of those that were measured."""
+    """How many candidates have no ratings, among those that `score_items` has scored."""
     strangers = 0.0
     for position in range(n_candidates):
         strangers += scratch.squares[position] < 0.0
@@ -95,17 +95,17 @@ def count_strangers(scratch: Any, n_candidates: int) -> float:
 
 @kernel
 def visits_of_item(state: Any, returns: float, offered: float, strangers: float) -> float:
-    """At how many visits to come it will be of use to know an item better, N_t."""
+    """The number of later visits that profit from knowing an item better, N_t."""
     counts = state.counts[0]
     ratings, users, items = float(counts.ratings), float(counts.users), float(counts.items)
-    items *= (offered + 1.0) / (offered - strangers + 1.0)  # met, and by what is offered to this user also those that were not
+    items *= (offered + 1.0) / (offered - strangers + 1.0)  # unrated items are estimated by their share of the candidates
     common = min(offered / items, 1.0)
     once = min(SHOWN * ratings / items * common * common, common * users)
     return returns * (COMING_VISITS * users + LASTING * ratings) + (1.0 - returns) * once
 
 
 class Scales(NamedTuple):
-    """What the scores of all candidates have in common."""
+    """What the scores of all candidates share."""
 
     origin: float
     """What ratings are counted from, and the user's offset."""
@@ -118,11 +118,11 @@ class Scales(NamedTuple):
     own_part: float
     user_part: float
     item_part: float
-    """What the terms of e² are multiplied by; the first is that of the pair, whole."""
+    """Factors of the terms of e²; the first is the whole term of the pair."""
     strange_mean: float
     strange_square: float
     strange_second: float
-    """Of an item nobody has rated."""
+    """For an unrated item."""
 
 
 @kernel
@@ -211,7 +211,7 @@ def rank_items(state: Any, settings: Any, scratch: Any, user: int, candidates: I
 
 @kernel
 def remember_ratings(state: Any, settings: Any, scratch: Any, user: int, candidates: Items, n_candidates: int, slate: Slate) -> None:
-    """Of the candidates that the user has rated, the ratings say more than the model."""
+    """For candidates that the user has rated, correct mean and score by memory."""
     pairs, share, top = state.pairs, state.figures[0].memory, top_of_scale(state, settings)
     entry = pairs.first[user]
     while entry != NOTHING:
@@ -230,7 +230,7 @@ def top_of_scale(state: Any, settings: Any) -> float:
 
 @kernel
 def nothing_known(n_candidates: int, slate: Slate, random: np.random.Generator) -> tuple[int, float]:
-    """Before the first rating any item is as good as any other."""
+    """Before the first rating all items are equal."""
     slate.means[:n_candidates] = 0.0
     slate.scores[:n_candidates] = 0.0
     return any_best(slate.scores, n_candidates, random)

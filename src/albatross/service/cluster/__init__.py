@@ -1,1 +1,1 @@
-"""A service of several processes: fronts that speak HTTP, and shards that learn. PostgreSQL keeps the truth, Ray keeps them running."""
+"""A service of several processes: fronts that speak HTTP, and shards that learn. PostgreSQL stores the data, Ray restarts processes."""

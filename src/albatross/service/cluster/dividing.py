@@ -1,7 +1,7 @@
-"""The log of a folder, divided over the shards of a new cluster: every user's events in their order, and every item's in every log.
+"""Divides the log of a folder over the shards of a new cluster: each user's events in their order, and each item's in every log.
 
-Events get new numbers, so decisions get other ids than those they were given. What was erased has no user any more: its rows, and the
-events that say so, stand in the first log, and what was erased is recognised on every shard.
+Events get new numbers, so decisions get new ids. Erased events have no user any more: their rows, and the
+events that erased them, are in the first log, and their ids are recognised on every shard.
 """
 
 import contextlib
@@ -43,18 +43,18 @@ from albatross.service.storage.reading import Progress, nothing, read_events, re
 from albatross.service.storage.store import NO_CHAIN, ReadableLog, Row, chained
 
 ERASED_FROM = 0
-"""The shard whose log has what was erased, and the events that say so."""
+"""The shard whose log has the erased rows, and the events that erased them."""
 
 
 class Divided(NamedTuple):
     verdict: Verdict
-    """What a rebuild of the model from the folder gives."""
+    """The result of rebuilding the model from the folder."""
     events: list[int]
-    """How many events each shard has."""
+    """Number of events per shard."""
 
 
 def divide(folder: Path, address: str, shards: int, progress: Progress = nothing) -> Divided:
-    """Make a cluster of several shards from the log of a folder, which stays as it is, with its keys. Leaves all or nothing."""
+    """Make a cluster of several shards from the log of a folder, with its keys. The folder is not changed. Makes all or nothing."""
     where = name_of(address)
     with reading_log(folder) as log:
         genesis = read_genesis(log, str(folder))
@@ -81,7 +81,7 @@ def divide(folder: Path, address: str, shards: int, progress: Progress = nothing
 
 
 def _counted(log: ReadableLog, shards: int) -> list[int]:
-    """How many events each shard will have. Refuses a log that cannot be divided."""
+    """Number of events per shard. Refuses a log that cannot be divided."""
     counts, known = [1] * shards, 0
     for seq, event in read_events(log, checked=False):
         counts[ERASED_FROM] += seq - known - 1  # erased
@@ -98,8 +98,8 @@ def _counted(log: ReadableLog, shards: int) -> list[int]:
 
 
 def _places(event: Event, shards: int) -> Sequence[int]:
-    """The shards whose logs have an event."""
-    if isinstance(event, Genesis | Adopt):  # what they say stands in the first event of each log
+    """The shards whose logs get an event."""
+    if isinstance(event, Genesis | Adopt):  # their content is in the first event of each log
         return ()
     if isinstance(event, Rated | Reacted | Decided | Joined):
         return (shard_of(event.user, shards),)
@@ -113,7 +113,7 @@ class _Writing:
         self._session, self._log, self._shards = session, log, genesis.shards
         self._heads = {shard: Head(0, NO_CHAIN) for shard in (CATALOGUE, *range(genesis.shards))}
         self._numbers: NDArray[np.int64] = np.zeros(log.head.seq + 1, np.int64)
-        """The new number of an event that another one may name, each in the log of its shard."""
+        """New numbers of events that other events may name, each in the log of its shard."""
         self._incarnation = secrets.token_hex(8)
         self._first = [
             Row(encode(replace(genesis, shard=shard, users=_living(genesis.users, shard, genesis.shards), inherited=count)))
@@ -161,7 +161,7 @@ class _Writing:
             self._heads[shard] = Head(written[-1][0], written[-1][3])
 
     def _renumbered(self, event: Event, number: int, shard: int) -> Event:
-        """The same event, with other events by their new numbers."""
+        """The same event, with references in new numbers."""
         if isinstance(event, Decided):
             return replace(event, model_seq=number - 1, incarnation=f"{self._incarnation}.{shard}")
         if isinstance(event, Rated):
@@ -178,7 +178,7 @@ class _Writing:
         return None if seq is None else int(self._numbers[seq])
 
     def _emptied(self) -> Iterator[list[bytes]]:
-        """What erased events were found by: they must not count when they come again, wherever that is."""
+        """The handles of erased events: these must be recognised if they are sent again, to any shard."""
         for rows in self._log.handles():
             if found := [handle for handle, _, content in rows if not content]:
                 yield found

@@ -1,8 +1,8 @@
-"""How shards hear of each other: through tables of the database that all of them have, without anybody in the middle.
+"""How shards exchange: through tables of their common database, without a coordinator.
 
-A shard puts what its users have added into `waiting`. Whoever finds that it is time moves all that wait into `payloads`, as the next
-version. Every shard folds every version, in order. A shard that dies on the way leaves nothing half done, and a payload counts once: it
-names the last version that has one of the same shard, and is passed over where that is not so any more.
+A shard puts the additions of its users into `waiting`. Any shard that finds it is time moves all waiting ones into `payloads`, as the
+next version. Every shard folds every version, in order. A shard that dies in between leaves nothing half done. A payload counts once:
+it names the last version with a payload of the same shard, and is ignored if that is no longer true.
 """
 
 import contextlib
@@ -20,13 +20,13 @@ from albatross.service.storage.postgres.bases import NEWER, make_bases
 from albatross.service.storage.postgres.session import CATALOGUE, Session, connect
 
 SECONDS = 0.1
-"""What a rating on one shard teaches is known on the others after about so long."""
+"""Seconds until a rating on one shard is known on the others, approximately."""
 TICK = 0.02
-"""Between two looks whether enough has been learned to exchange at once. What one shard has said waits no longer for the others."""
+"""Seconds between two checks whether enough was learned to exchange at once. A waiting payload waits no longer than this for others."""
 ECHOES = 3
-"""How often a shard says something new though nothing happened there: an exchange may make it see its old ratings otherwise."""
+"""How often a shard sends without new events: an exchange may change how it sees its old ratings."""
 AGAIN_SECONDS = 0.2
-"""Between two attempts to reach the database."""
+"""Seconds between two attempts to reach the database."""
 
 HEADS = """
 SELECT coalesce((SELECT max(version) FROM albatross.payloads), 0), (SELECT seq FROM albatross.shards WHERE shard = %b)
@@ -49,15 +49,15 @@ WITH taken AS (
 INSERT INTO albatross.payloads SELECT (SELECT coalesce(max(version), 0) + 1 FROM albatross.payloads), taken.* FROM taken
 """
 CLOSING = 7_020_241_117
-"""The advisory lock of who makes a version."""
+"""The advisory lock for making a version."""
 BASING = 7_020_241_119
-"""The advisory lock of who begins from a base."""
+"""The advisory lock for beginning from a base."""
 TRY = "SELECT pg_try_advisory_lock(%s)"
 CHANNEL = "albatross_versions"
 
 
 class _Said(NamedTuple):
-    """When something was last taken: what had happened then, how often in a row it was an echo."""
+    """State at the last send: events, ratings, version, and the number of echoes in a row."""
 
     lessons: int
     ratings: int
@@ -74,7 +74,7 @@ class Exchanging:
         self._said: _Said | None = None
         self._said_at = 0.0
         self._open = False
-        """Whether something waits to become a version."""
+        """Whether a payload waits to become part of a version."""
         self._known = Known(-1, -1)
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._live, name="albatross-exchange", daemon=True)
@@ -86,7 +86,7 @@ class Exchanging:
 
     def _live(self) -> None:
         while not self._ended.is_set():
-            with contextlib.suppress(psycopg.Error, InvalidInput):  # the database is gone, or the engine: the one comes back, or we go
+            with contextlib.suppress(psycopg.Error, InvalidInput):  # without the database, try again; without the engine, `close` follows
                 self._exchange()
             self._ended.wait(AGAIN_SECONDS)
 
@@ -94,31 +94,31 @@ class Exchanging:
         with contextlib.closing(connect(self._address, writing=True, application_name="albatross exchange")) as session:
             make_bases(session)
             session.execute(f"LISTEN {CHANNEL}")
-            self._known, self._said = Known(-1, -1), None  # what waited may be lost with the server, and is said again
+            self._known, self._said = Known(-1, -1), None  # a waiting payload may be lost with the server, and is sent again
             while not self._ended.is_set():
                 self._round(session)
                 self._wait(session)
 
     def _wait(self, session: Session) -> None:
-        """Until there is a new version, or something to say, or a look is due at what others have said."""
+        """Wait for a new version, for something to send, or until the next check of waiting payloads is due."""
         end = time.monotonic() + (TICK if self._open else self._seconds / 2)
         while not self._ended.is_set() and (left := end - time.monotonic()) > 0:
             if any(True for _ in session.notifies(timeout=min(left, TICK), stop_after=1)) or self._urgent() or self._due():
                 return
 
     def _due(self) -> bool:
-        """Whether there is something to say, and the last time is long enough ago: shards that fold a version together speak together."""
+        """Whether there is something to send, and the last send is long enough ago: shards that fold a version together send together."""
         return self._news() and time.monotonic() - self._said_at >= self._seconds - TICK
 
     def _news(self) -> bool:
-        """Whether something happened since the last time, or a version may have made this shard see its old ratings otherwise."""
+        """Whether there are events since the last send, or a version may have changed how this shard sees its old ratings."""
         said = self._said
         if said is None or said.lessons != self._engine.lessons[0]:
             return True
         return said.version != self._known.version and said.echoes < ECHOES
 
     def _urgent(self) -> bool:
-        """Whether the users of this shard have given their part of the ratings after which shards exchange at the latest."""
+        """Whether this shard has its share of the ratings after which shards must exchange."""
         _, ratings, items = self._engine.lessons
         before = 0 if self._said is None else self._said.ratings
         interval = exchange_interval(before * self._shards, items // PART_OF_AN_UPDATE)
@@ -141,7 +141,7 @@ class Exchanging:
             self._hear(session)
 
     def _hear(self, session: Session) -> None:
-        """Fold the versions that there are, and copy the catalogue."""
+        """Fold the new versions, and copy the catalogue."""
         version, catalogue = session.execute(HEADS, (CATALOGUE,), prepare=True, binary=True).fetchone() or (0, 0)
         if catalogue > self._known.catalogue:
             self._known = self._engine.ask(FollowCatalogue())
@@ -163,7 +163,7 @@ class Exchanging:
                 session.execute("SELECT pg_advisory_unlock(%s)", (BASING,))
 
     def _say(self, session: Session) -> None:
-        """Put down what own users have added, if that is anything."""
+        """Send the additions of this shard's users, if there are any."""
         lessons, said = self._engine.lessons[0], self._said
         added = self._engine.ask(TakeAdded())
         self._said_at = time.monotonic()

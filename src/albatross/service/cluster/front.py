@@ -24,11 +24,11 @@ from albatross.service.storage.postgres.home import PostgresHome
 from albatross.service.storage.reading import read_genesis
 
 GREET_SECONDS = 0.2
-"""Between two looks whether a shard is there, at the beginning."""
+"""Seconds between two checks whether a shard is there, at the start."""
 
 
 class RemoteEngine(Lanes):
-    """What the HTTP application takes for an engine."""
+    """The engine of the HTTP application, on the front's side."""
 
     def __init__(self, calls: Sequence[Call], most: int, genesis: Genesis) -> None:
         super().__init__(calls, most)
@@ -36,7 +36,7 @@ class RemoteEngine(Lanes):
 
 
 class Front:
-    """Made an actor by `cluster.running`. What it serves it is told with `run`: after a restart, again."""
+    """Made an actor by `cluster.supervising`. `run` tells it what to serve, after a restart again."""
 
     def run(self, address: str, shards: Sequence[Any], listen: Address, queue: int, url: str) -> None:
         """Serve until told to stop."""
@@ -76,13 +76,13 @@ def _greet(shard: Any, router: Router) -> None:
 
 
 def reused(listen: Address) -> socket.socket:
-    """A socket on a port that others of this machine listen on, too."""
+    """A socket on a port that other processes of this machine listen on, too."""
     family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
     return socket.create_server((listen.host, listen.port), family=family, backlog=2048, reuse_port=True)
 
 
 def free_port(host: str) -> tuple[socket.socket, int]:
-    """A port for several fronts, and the socket that keeps it for them: bound, and not listening."""
+    """A port for several fronts, and the socket that reserves it: bound, but not listening."""
     held = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     held.bind((host, 0))

@@ -1,4 +1,4 @@
-"""All shards of a cluster as one engine: a queue per shard, and requests for several of them taken apart and put together again."""
+"""All shards of a cluster as one engine: a queue per shard, and requests to several shards, split and merged."""
 
 import threading
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ from albatross.service.engine.tickets import Ticket, tell_all
 
 
 class Lanes:
-    """Any thread may use it. What goes to one shard goes as it is."""
+    """Any thread may use it. A request to one shard is passed on unchanged."""
 
     def __init__(self, calls: Sequence[Call], most: int) -> None:
         self.routers = [Router(call, most) for call in calls]
         self._most = most
         self.told: dict[tuple[int, type[Request[Any]]], tuple[Request[Any], Answer]] = {}
-        """What a shard said last, of that which may be old, and what it had been asked."""
+        """The last request and answer of each shard, of those that may be old."""
 
     @property
     def readiness(self) -> Readiness:
@@ -85,7 +85,7 @@ class Lanes:
 
 
 class _Piece(Ticket):
-    """What one shard is asked for a request of several."""
+    """The part of one shard in a request to several."""
 
     __slots__ = ("place",)
 
@@ -93,7 +93,7 @@ class _Piece(Ticket):
 
 
 class _OldPiece(Glance):
-    """The same where the shard has answered it before: while it is away, that answer holds."""
+    """The same, with an earlier answer of the shard: it is used while the shard is away."""
 
     __slots__ = ("old", "place")
 
@@ -102,7 +102,7 @@ class _OldPiece(Glance):
 
 
 class _Gathering:
-    """Waits for the answers of several shards, and puts them together."""
+    """Waits for the answers of several shards, and merges them."""
 
     def __init__(self, lanes: Lanes, ticket: Ticket, plan: Plan) -> None:
         self._lanes, self._ticket, self._plan = lanes, ticket, plan
@@ -143,7 +143,7 @@ class _Gathering:
     def _finish(self, settled: list[Settled]) -> None:
         ticket = self._ticket
         try:
-            if self._answer is not None:  # these are of what was asked then
+            if self._answer is not None:  # these are the answers to `then`
                 for one in settled:
                     if isinstance(one, BaseException):
                         raise one

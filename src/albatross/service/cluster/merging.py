@@ -1,4 +1,4 @@
-"""What is asked of which shards, and how their answers are put together."""
+"""Which shards get which part of a request, and how their answers are merged."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -42,23 +42,23 @@ from albatross.service.engine.learned.series import SeriesKeeper
 from albatross.service.engine.sharing import AskSums, FollowCatalogue, Sums
 
 PLACES = 2**40
-"""A place in the list of users: the shard, times this, and the place there."""
+"""A position in the list of users: the shard times this, plus the position there."""
 
 Settled = Answer | BaseException
 Part = tuple[int, Request[Any]]
 
 
 class Plan(NamedTuple):
-    """What several shards are asked for one request."""
+    """The parts of several shards in one request."""
 
     parts: Sequence[Part]
     merge: Callable[[list[Settled]], Answer]
     then: Sequence[Part] = ()
-    """Asked when all parts were answered; only then is anybody told."""
+    """Asked when all parts were answered; the client is answered after that."""
 
 
 def plan_of(request: Request[Any], shards: int) -> int | Plan:
-    """The shard that answers a request, or what is asked of several. Raises `Refused` for what several shards cannot answer."""
+    """The shard that answers a request, or the plan for several. Raises `Refused` if several shards cannot answer it."""
     if isinstance(request, JoinUsers):
         raise BadValue(f"there are {shards} shards, and a visitor may be on another than the user; accepted: a service of one shard")
     if isinstance(request, Recommend) and request.user is None:  # an id that a shard makes may be one of another shard
@@ -95,7 +95,7 @@ def plan_of(request: Request[Any], shards: int) -> int | Plan:
 
 
 def _batch(request: FeedbackBatch, shards: int) -> Plan:
-    """Each rating to its shard; answers in the order of the ratings. Where a shard refuses, its ratings are refused, and no others."""
+    """Each rating to its shard; answers in the order of the ratings. If a shard refuses, only its ratings are refused."""
     places: dict[int, list[int]] = {}
     for place, event in enumerate(request.events):
         places.setdefault(shard_of_feedback(event, shards), []).append(place)
@@ -121,7 +121,7 @@ def _batch(request: FeedbackBatch, shards: int) -> Plan:
 
 
 def _users(request: ListUsers, shards: int) -> Plan:
-    """Shard by shard: those of the first, in the order in which they came, then those of the next, while all of these find room."""
+    """Shard by shard, users in their order there; the next shard is added only if all its users fit."""
     current, position = divmod(request.after, PLACES)
     parts: list[Part] = []
     for shard in range(shards):
@@ -146,7 +146,7 @@ def _users(request: ListUsers, shards: int) -> Plan:
 
 
 def _events(request: ListEvents, shards: int) -> Plan:
-    """Of one shard by its number; or the newest of all, by time."""
+    """The events of one shard by number; or the newest of all, by time."""
     if request.shard is not None:
         if request.shard >= shards:
             raise NotFound(f"shard is {request.shard}; accepted: 0 to {shards - 1}")
@@ -167,7 +167,7 @@ def _events(request: ListEvents, shards: int) -> Plan:
 
 
 def _past(request: LookBack, shards: int) -> int:
-    """The shard whose log is meant: each has events and numbers of its own."""
+    """The shard whose log is meant: each has its own events and numbers."""
     home = None if request.user is None else shard_of(request.user, shards)
     asked = home if request.shard is None else request.shard
     if asked is None:
@@ -211,7 +211,7 @@ def _disk(settled: list[Settled]) -> Disk:
     disks: list[Disk] = _all(settled, Disk)
     states = [one.state_id for one in disks]
     return replace(
-        disks[0],  # the database tells each of them what all logs take
+        disks[0],  # each of them reports the size of all logs
         snapshot_seq=sum(one.snapshot_seq for one in disks),
         state_id=None if None in states else _together(states),
         seq=sum(one.seq for one in disks),
@@ -247,14 +247,14 @@ WHOLE: dict[type[Request[Any]], Callable[[list[Settled]], Answer]] = {
     TakeSnapshot: _snapshots,
     Verify: _verdict,
 }
-"""Asked of every shard as it is."""
+"""Sent to every shard unchanged."""
 
 ANYWHERE = (SimilarItems, TakeBackup)
-"""What every shard answers alike."""
+"""Every shard gives the same answer."""
 
 
 def may_be_old(request: Request[Any]) -> bool:
-    """What is shown of a shard as it was last, while it is being started again: somebody watches how it goes."""
+    """Whether a shard's last answer may be shown while it is restarted: these requests only monitor."""
     return isinstance(request, AskSums | AskDisk | ListEvents) or (isinstance(request, AskVersion) and request.state == "none")
 
 
@@ -264,7 +264,7 @@ def _only(settled: list[Settled]) -> Any:
 
 
 def _all(settled: list[Settled], kind: type[Any]) -> list[Any]:
-    """The answers of all; raises what one of them was refused with."""
+    """The answers of all; raises the error of the first that failed."""
     for one in settled:
         if not isinstance(one, kind):
             raise _error(one)
@@ -276,5 +276,5 @@ def _error(one: Settled) -> BaseException:
 
 
 def _together(names: Sequence[str | None]) -> str:
-    """A name for all of these."""
+    """One id for all of these."""
     return hashlib.blake2b(" ".join(map(str, names)).encode(), digest_size=16).hexdigest()

@@ -1,4 +1,4 @@
-"""Batches on their way from a front to a shard and back: as bytes. Made of objects one by one, they take longer than to be learned."""
+"""Batches between fronts and shards, as bytes. Packing object by object takes longer than learning them."""
 
 import copyreg
 from collections.abc import Callable
@@ -33,6 +33,6 @@ def _packed_answers(batch: BatchAccepted) -> tuple[Callable[[bytes], BatchAccept
 
 
 def pack_batches() -> None:
-    """From now on, in this process: whatever carries objects to other processes, Ray too, asks here for the bytes of batches."""
+    """From now on, in this process: pickling, also by Ray, packs batches as bytes."""
     copyreg.pickle(FeedbackBatch, _packed_batch)
     copyreg.pickle(BatchAccepted, _packed_answers)

@@ -1,4 +1,4 @@
-"""Which shard answers what: users are divided by a hash of their id, which nothing changes."""
+"""Which shard answers which request: users are divided by a hash of their id, which never changes."""
 
 import hashlib
 
@@ -6,7 +6,7 @@ from albatross.service.api.requests import Feedback
 
 
 def shard_of(user: str, shards: int) -> int:
-    """Where a user lives.
+    """The shard of a user.
 
     >>> [shard_of(user, 4) for user in ("ann", "bob", "cem")]
     [1, 2, 1]
@@ -16,7 +16,7 @@ def shard_of(user: str, shards: int) -> int:
 
 
 def shard_of_decision(decision_id: str, shards: int) -> int | None:
-    """The shard that an id of a decision names; none where it names none.
+    """The shard in a decision's id; None if there is none.
 
     >>> shard_of_decision("17-9f86d081-3", 4), shard_of_decision("17-9f86d081", 4), shard_of_decision("17-9f86d081-4", 4)
     (3, None, None)
@@ -27,7 +27,7 @@ def shard_of_decision(decision_id: str, shards: int) -> int | None:
 
 
 def shard_of_feedback(feedback: Feedback, shards: int) -> int:
-    """The shard of the decision, or else of the user. What has neither is refused by whichever is asked."""
+    """The shard of the decision, or else of the user. Feedback without either is refused by any shard."""
     if feedback.decision_id is not None:
         named = shard_of_decision(feedback.decision_id, shards)
         if named is not None:

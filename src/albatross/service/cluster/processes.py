@@ -1,4 +1,4 @@
-"""Which processes of a cluster run, as they say themselves: a row in the database for each, renewed while it lives."""
+"""The processes of a cluster: each has a row in the database, which it renews while it runs."""
 
 import contextlib
 import os
@@ -13,9 +13,9 @@ from albatross.core.errors import InvalidInput
 from albatross.service.storage.postgres.session import BIRTH, Session, connect, name_of, understood
 
 SECONDS = 1.0
-"""Between two signs of life."""
+"""Seconds between two heartbeats."""
 SILENT = 5.0
-"""A process without a sign of life for so many seconds is taken for dead."""
+"""A process without a heartbeat for this many seconds counts as dead."""
 
 TABLE = """
 CREATE TABLE IF NOT EXISTS albatross.processes (
@@ -37,7 +37,7 @@ class Process(NamedTuple):
 
 
 class Presence:
-    """Says that this process lives, until it ends. `on_told` is called, once, when somebody has told it something."""
+    """Keeps the row of this process until `end`. `on_told` is called once for each message to it."""
 
     def __init__(self, address: str, kind: str, url: str, on_told: Callable[[str], None]) -> None:
         self._address, self._on_told = address, on_told
@@ -58,7 +58,7 @@ class Presence:
             try:
                 session = session or connect(self._address, writing=True, application_name="albatross presence")
                 told = session.execute(RENEW, self._named).fetchone()
-            except (InvalidInput, psycopg.Error):  # it is looked for again
+            except (InvalidInput, psycopg.Error):  # the next round connects again
                 if session is not None:
                     session.close()
                 session = None
@@ -79,7 +79,7 @@ class Presence:
 
 
 def present(session: Session) -> list[Process]:
-    """The processes that have given a sign of life."""
+    """The processes with a recent heartbeat."""
     if session.execute("SELECT to_regclass('albatross.processes') IS NULL").fetchone() == (True,):
         return []
     rows = session.execute("SELECT kind, node, pid, url FROM albatross.processes WHERE until > clock_timestamp() ORDER BY 1, 2, 3")
@@ -87,18 +87,18 @@ def present(session: Session) -> list[Process]:
 
 
 def told(session: Session, kind: str) -> list[str]:
-    """What the processes of a kind were told last, each."""
+    """The last message to each process of a kind."""
     rows = session.execute("SELECT told FROM albatross.processes WHERE kind = %s AND until > clock_timestamp()", (kind,)).fetchall()
     return [row[0] for row in rows]
 
 
 FRONT, SUPERVISOR = "front", "supervisor"
 STOP, RESTART = "stop", "restart"
-"""What a process can be told."""
+"""Messages to processes."""
 
 
 def tell(session: Session, word: str, kind: str | None = None, pid: int | None = None) -> int:
-    """Tell processes of a cluster something: all of them, or those of a kind, or one; returns how many there are."""
+    """Send a message to processes of a cluster: all, those of a kind, or one; returns how many there are."""
     if not present(session):
         return 0
     told = session.execute(

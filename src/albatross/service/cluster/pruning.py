@@ -1,4 +1,4 @@
-"""Payloads that need not be kept one by one: all that stand in a version become one per shard, which every shard then begins from."""
+"""Pruning: all payloads of the versions so far become one per shard, and every shard then begins from it."""
 
 import contextlib
 from collections.abc import Callable
@@ -29,25 +29,25 @@ from albatross.service.storage.reading import read_genesis
 from albatross.service.storage.store import Base
 
 PRUNING = 7_020_241_118
-"""The advisory lock of who removes payloads."""
+"""The advisory lock for removing payloads."""
 AGAIN_SECONDS = 0.2
-"""Between two looks at how far the shards are."""
+"""Seconds between two checks of how far the shards are."""
 
 
 class Pruned(NamedTuple):
     version: int
-    """Versions up to this one are now one."""
+    """Versions up to this one were merged."""
     payloads: int
-    """So many payloads were removed."""
+    """Number of payloads removed."""
     before: int
     after: int
-    """Bytes that payloads take on disk."""
+    """Bytes of payloads on disk."""
 
 
 def prune(address: str, snapshots: str | Path | None, wait: Callable[[float], object]) -> Pruned:
-    """Put together all versions there are, let every shard begin from that, and remove their payloads. Goes on where it was stopped.
+    """Merge all versions into a base, let every shard begin from it, and remove their payloads. Continues where it was stopped.
 
-    Shards that run do it by themselves, one after the other, and the others serve. Those that do not run are opened here.
+    Running shards do it themselves, one after the other, while the others serve. Shards that do not run are opened here.
     """
     homes = homes_of(address, snapshots)
     if len(homes) == 1:
@@ -99,4 +99,4 @@ def _follow(home: PostgresHome, session: Session, version: int, wait: Callable[[
         with contextlib.closing(Exchanging(home.address, engine)):
             while home.shard in [row[0] for row in session.execute(BEHIND, (version,)).fetchall()]:
                 wait(AGAIN_SECONDS)
-                engine.wait_ready()  # raises why it cannot go on
+                engine.wait_ready()  # raises if it cannot continue

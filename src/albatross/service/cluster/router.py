@@ -1,4 +1,4 @@
-"""What a front asks in the place of an engine: a shard in another process. All that waits for a shard goes there in one call."""
+"""The front's side of a shard in another process. All requests that wait for a shard go there in one call."""
 
 import threading
 import time
@@ -14,48 +14,48 @@ from albatross.service.engine.queue import ALONE, MOST_AT_ONCE, PATIENCE
 from albatross.service.engine.tickets import Ticket, tell_all
 
 CALLS = 2
-"""Calls that may be under way at one time: while a shard commits one group, the next is on its way, if it is worth a call of its own."""
+"""Limit of calls under way: while a shard commits one group, the next is on its way, if it is large enough for its own call."""
 WORTH = 64
-"""Simple requests that are. A call costs as much as a dozen of them, so fewer wait until the call before has come back."""
+"""Number of simple requests that is large enough. A call costs as much as a dozen of them, so fewer wait for the previous call."""
 GATHER_SECONDS = 0.002
-"""How long those are waited for, at most, who were answered together and are expected to ask again."""
+"""Longest wait for clients that were answered together and are expected to ask again."""
 AGAIN_SECONDS = 0.1
-"""Between two attempts to reach a shard that does not answer."""
+"""Seconds between two attempts to reach a shard that does not answer."""
 MOST_SECONDS = 60.0
-"""How long a request waits for a shard that is being started again."""
+"""How long a request waits for a restarting shard."""
 
 AWAY = "the shard of this user is being started again; try again"
 GOING = (NotReady, StorageFailed)
-"""What a shard answers when it is about to end: then nobody knows what became of a request, and it is asked again."""
+"""Errors of a shard that is about to end: the outcome of the request is unknown, and it is sent again."""
 
 Settled = Sequence[Answer | BaseException]
 Call = Callable[[list[Request[Any]]], "Future[Settled]"]
-"""Asks a shard. The future fails where the shard is gone: then nobody knows what became of the requests."""
+"""Asks a shard. The future fails if the shard is gone: then the outcome of the requests is unknown."""
 
 
 class Glance(Ticket):
-    """A request that does not wait for a shard that is being started again: whoever asks knows what else to do."""
+    """A request that does not wait for a restarting shard, because its caller has another answer."""
 
     __slots__ = ()
 
 
 class Router:
-    """Any thread may use it. Requests that a shard has not answered when it went are asked again: an event counts once."""
+    """Any thread may use it. Requests without an answer from a shard that ended are sent again: an event counts once."""
 
     def __init__(self, call: Call, most: int) -> None:
         self._call, self._most = call, most
         self._changed = threading.Condition()
         self._waiting: deque[Ticket] = deque()
         self._weight = 0
-        """Of all that wait."""
+        """Total weight of the waiting requests."""
         self._calls = self._slow = 0
-        """Calls under way; those of requests that take long are counted by themselves, as nobody waits for these."""
+        """Calls under way; those of slow requests are counted separately, because no other request waits for them."""
         self._expected = 0
-        """Requests that will soon wait, if everybody who was answered asks again."""
+        """Number of requests expected soon, if all clients that were answered ask again."""
         self._awaited = 1
-        """So many requests are worth waking the sender for."""
+        """Number of waiting requests at which the sender is woken."""
         self._not_before = 0.0
-        """When a shard that did not answer is asked again."""
+        """When to ask a shard again that did not answer."""
         self._reached = False
         self._closed = False
         self._sender = threading.Thread(target=self._send_all, name="albatross-router", daemon=True)
@@ -78,13 +78,13 @@ class Router:
         return self._most
 
     def reached(self) -> None:
-        """The shard answers, as somebody who looked has found."""
+        """Record that the shard answers."""
         with self._changed:
             self._reached = True
             self._changed.notify_all()
 
     def wait_reached(self, timeout: float | None = None) -> bool:
-        """Wait until the shard answers; whether it does."""
+        """Wait until the shard answers; returns whether it does."""
         with self._changed:
             return self._changed.wait_for(lambda: self._reached, timeout)
 
@@ -120,7 +120,7 @@ class Router:
             self._changed.wait_for(lambda: self._calls + self._slow == 0, MOST_SECONDS)
 
     def _send_all(self) -> None:
-        """The life of the sender."""
+        """The loop of the sender thread."""
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._closed or self._is_worth_a_call())
@@ -139,13 +139,13 @@ class Router:
                 self._calls += not slow
             try:
                 future = self._call([ticket.request for ticket in taken])
-            except Exception as error:  # what starts a call may fail as the call itself
+            except Exception as error:  # starting a call may fail like the call itself
                 future = Future()
                 future.set_exception(error)
             future.add_done_callback(lambda done, taken=taken: self._settle(taken, done))  # type: ignore[misc]
 
     def _is_worth_a_call(self) -> bool:
-        """Whether something waits, and no call is under way that it should wait for."""
+        """Whether requests wait, and need not wait for a call under way."""
         if not self._waiting:
             return False
         if isinstance(self._waiting[0].request, ALONE):
@@ -153,7 +153,7 @@ class Router:
         return self._calls == 0 or (self._calls < CALLS and self._weight >= WORTH)
 
     def _gather(self) -> None:
-        """Wait a moment for those who are expected to ask again: one call for all of them costs little more than one for the first."""
+        """Wait a moment for clients that are expected to ask again: one call for all costs little more than one for the first."""
         end = time.monotonic() + GATHER_SECONDS
         self._awaited = self._expected
         while len(self._waiting) < self._expected and not self._closed and (left := end - time.monotonic()) > 0:
@@ -161,7 +161,7 @@ class Router:
         self._awaited = 1
 
     def _take(self) -> list[Ticket]:
-        """All that wait, up to a limit, or up to a request that takes long: nobody else waits for its answer."""
+        """All waiting requests, up to a limit. A slow request is taken alone, so that no other waits for its answer."""
         taken: list[Ticket] = []
         weight = 0
         while self._waiting and weight < MOST_AT_ONCE:

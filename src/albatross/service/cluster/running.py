@@ -1,4 +1,4 @@
-"""Starting, watching and stopping the processes of a cluster, and saying which there are."""
+"""Starting, watching, stopping and listing the processes of a cluster."""
 
 import contextlib
 import os
@@ -29,11 +29,11 @@ from albatross.service.storage.store import Row
 
 SHARDS = "SELECT shard, epoch, owner, seq, until > clock_timestamp() FROM albatross.shards WHERE shard >= 0 ORDER BY shard"
 MOST_SHARDS = 256
-"""Every shard hears of every other, and has connections of its own to the database."""
+"""Limit of shards: every shard receives the payloads of every other, and has its own connections to the database."""
 LOOK_SECONDS = 0.5
-"""Between two looks at all processes."""
+"""Seconds between two checks of all processes."""
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-"""What ends a cluster: somebody, the interrupt key, or the end of the terminal."""
+"""Signals that end a cluster: a request to end, the interrupt key, or the end of the terminal."""
 
 log = structlog.get_logger()
 
@@ -59,7 +59,7 @@ def make(address: str, shards: int, options: Options) -> None:
 
 
 def run(address: str, listen: Address, fronts: int, ray_address: str | None, snapshots: str | None, queue: int) -> None:
-    """Run a cluster until somebody tells it to stop."""
+    """Run a cluster until it is told to stop."""
     import ray
 
     homes = homes_of(address, snapshots)
@@ -95,7 +95,7 @@ def run(address: str, listen: Address, fronts: int, ray_address: str | None, sna
 
 
 def _heed(stopping: threading.Event) -> None:
-    """Let signals say that it is time to stop, and end nothing at once: all that was started must end first."""
+    """Let signals set `stopping`, without ending anything at once: everything that was started must end first."""
     for number in SIGNALS:
         if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # nohup
             signal.signal(number, lambda *_: stopping.set())
@@ -103,7 +103,7 @@ def _heed(stopping: threading.Event) -> None:
 
 def _begin(ray: Any, address: str | None) -> None:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    os.environ.setdefault("RAY_worker_niceness", "0")  # Ray lets workers give way to everything else on a machine
+    os.environ.setdefault("RAY_worker_niceness", "0")  # by default, Ray gives workers a low priority
     try:
         ray.init(address=address or "local", include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     except (ConnectionError, RuntimeError, ValueError) as error:
@@ -129,7 +129,7 @@ def stop(address: str, wait: Callable[[float], object]) -> int:
 
 
 def homes_of(address: str, snapshots: str | Path | None) -> list[PostgresHome]:
-    """The shards of a database, each with its folder below that, or that URL, for snapshots."""
+    """The shards of a database, each with its own folder or URL for snapshots below the given one."""
     first = PostgresHome(address, shard=0)
     if not first.begun:
         raise InvalidInput(f"{first} has no log of albatross; accepted: one that albatross cluster init made")
@@ -137,7 +137,7 @@ def homes_of(address: str, snapshots: str | Path | None) -> list[PostgresHome]:
 
 
 def status(address: str) -> dict[str, Any]:
-    """What runs, as the database knows it."""
+    """The running processes, as recorded in the database."""
     where = name_of(address)
     with contextlib.closing(connect(address)) as session, understood(where):
         if not shards_of(session, where):

@@ -1,6 +1,6 @@
-"""A shard: the engine over the log of its own users, in a process that Ray starts, watches and starts again.
+"""A shard: the engine over the log of its users, in a process that Ray starts, watches and restarts.
 
-It holds no truth. Its constructor runs again after a restart, takes the lease, and finds everything in PostgreSQL.
+All its data are in PostgreSQL. After a restart, its constructor runs again, takes the lease, and reads them.
 """
 
 import os
@@ -23,11 +23,11 @@ from albatross.service.storage.postgres.home import PostgresHome, snapshots_of
 from albatross.service.storage.postgres.session import NotNow
 
 AGAIN_SECONDS = 0.2
-"""Between two attempts to take a lease, or to reach the database."""
+"""Seconds between two attempts to take a lease, or to reach the database."""
 
 
 class Shard:
-    """Made an actor by `cluster.running`. `answer` may be called by several fronts at one time."""
+    """Made an actor by `cluster.supervising`. Several fronts may call `answer` at the same time."""
 
     def __init__(self, address: str, number: int, snapshots: str | None) -> None:
         pack_batches()
@@ -36,7 +36,7 @@ class Shard:
         self._exchanging: Exchanging | None = None
         try:
             self._engine = self._open()
-        except InvalidInput as refusal:  # a damaged log is damaged for the next process, too
+        except InvalidInput as refusal:  # the log is damaged for the next process, too
             self._failure = refusal
             return
         if self._engine.genesis.shards > 1:
@@ -56,7 +56,7 @@ class Shard:
                 waiting.wait(AGAIN_SECONDS)
 
     def answer(self, requests: Sequence[Request[Any]]) -> list[Answer | BaseException]:
-        """What came of each request."""
+        """The answer or error of each request."""
         if self._failure is not None:
             return [NotReady(f"the shard cannot be served: {self._failure}")] * len(requests)
         promises = [Promise(request, Future()) for request in requests]
@@ -67,28 +67,28 @@ class Shard:
         return [promise.future.exception() or promise.future.result() for promise in promises]
 
     def state(self) -> str | None:
-        """Why the shard cannot be served; none where it is."""
+        """Why the shard cannot be served; None if it can."""
         return None if self._failure is None else str(self._failure)
 
     def close(self) -> None:
-        """Answer what waits, write a snapshot, give the lease back."""
+        """Answer waiting requests, write a snapshot, release the lease."""
         if self._exchanging is not None:
             self._exchanging.close()
         if self._failure is None:
             self._engine.close()
 
     def restart(self) -> None:
-        """The same, and end: Ray starts it again. Fronts keep what is asked meanwhile."""
+        """Close and end; Ray restarts it. Fronts keep the requests of the meantime."""
         self.close()
         os._exit(1)
 
 
 def _complain(complaint: str) -> None:
-    """Into the log that Ray keeps of the process."""
+    """Write to the log that Ray keeps of the process."""
     print(f"albatross: {complaint}", file=sys.stderr, flush=True)
 
 
 def _end(error: BaseException) -> None:
-    """Nothing more can be known here: a new process finds out. A log that is damaged is damaged for the next, too."""
+    """End this process after an error that a restart may cure. A damaged log stays damaged for the next process."""
     if isinstance(error, StorageFailed) or not isinstance(error, InvalidInput):
         os._exit(1)

@@ -1,4 +1,4 @@
-"""Who watches the processes of a cluster: they are started, looked at, replaced one after the other, and ended."""
+"""Supervision of the processes of a cluster: starting, checking, replacing one by one, and ending them."""
 
 import contextlib
 import threading
@@ -14,12 +14,12 @@ from albatross.service.http.process import Address
 from albatross.service.storage.postgres.session import NotNow, Session, connect
 
 CALLS = 64
-"""Calls that a shard takes at one time: each front has few under way."""
+"""Calls that a shard takes at the same time: each front has few under way."""
 DRAIN_SECONDS = 30.0
 AGAIN_SECONDS = 0.1
-"""Between two looks at a process that is being replaced."""
+"""Seconds between two checks of a process that is being replaced."""
 SILENT_SECONDS = 30.0
-"""A shard whose lease ran out so long ago is ended, and started again: it hangs, or its machine was paused."""
+"""A shard whose lease expired this many seconds ago is killed and restarted: it hangs, or its machine was paused."""
 
 SILENT = """
 SELECT shard, epoch FROM albatross.shards WHERE until < clock_timestamp() - %s * interval '1 second' AND shard >= 0 AND owner <> ''
@@ -27,7 +27,7 @@ SELECT shard, epoch FROM albatross.shards WHERE until < clock_timestamp() - %s *
 
 
 class Supervisor:
-    """Ray starts actors again that die. What they are to do they are told here."""
+    """Ray restarts actors that die. This class tells them what to do."""
 
     def __init__(
         self, ray: Any, address: str, shards: Sequence[tuple[int, str | None]], fronts: int, serving: tuple[Address, int, str]
@@ -45,13 +45,13 @@ class Supervisor:
         self._opened: set[Any] = set()
         """Shards that have answered."""
         self._ended: set[tuple[int, int]] = set()
-        """Silent owners, by shard and epoch, that were ended."""
+        """Silent owners that were killed, by shard and epoch."""
 
     def _run(self, front: Any) -> None:
         self._running[front.run.remote(*self._told)] = front
 
     def look(self) -> None:
-        """Tell fronts that were started again what to do. Raises `InvalidInput` where a part cannot be served at all."""
+        """Tell restarted fronts what to do. Raises `InvalidInput` if a part cannot be served at all."""
         ray = self._ray
         for call in ray.wait(list(self._running), num_returns=len(self._running), timeout=0)[0]:
             self._check_front(call)
@@ -62,12 +62,12 @@ class Supervisor:
             self._end_silent()
 
     def look_at_shards(self) -> None:
-        """Notice shards that have been opened, and those that cannot be."""
+        """Notice shards that are open, and those that cannot be opened."""
         ray = self._ray
         for call in ray.wait(list(self._looking), num_returns=len(self._looking), timeout=0)[0]:
             shard = self._looking.pop(call)
             self._looking[shard.state.remote()] = shard
-            with contextlib.suppress(ray.exceptions.RayError):  # it is being started again
+            with contextlib.suppress(ray.exceptions.RayError):  # it is being restarted
                 if (refusal := ray.get(call)) is not None:
                     raise InvalidInput(refusal)
                 self._opened.add(shard)
@@ -75,19 +75,19 @@ class Supervisor:
     def _end_silent(self) -> None:
         with contextlib.suppress(InvalidInput), contextlib.closing(connect(self._address)) as session:
             for shard, epoch in session.execute(SILENT, (SILENT_SECONDS,)).fetchall():
-                if (shard, epoch) not in self._ended:  # once: a new process may take long to begin
+                if (shard, epoch) not in self._ended:  # only once: a new process may take long to start
                     self._ended.add((shard, epoch))
                     self._ray.kill(self._shards[shard], no_restart=False)
 
     def _check_front(self, call: Any) -> None:
-        """Refuse to go on where a front cannot serve at all; one that was killed, or told to end, is told again what to do."""
+        """Raise if a front cannot serve at all; one that was killed, or told to end, is told again what to do."""
         try:
             self._ray.get(call)
         except self._ray.exceptions.RayTaskError as error:
             if isinstance(error.cause, InvalidInput | OSError) and not isinstance(error.cause, NotNow):
                 raise InvalidInput(f"a front cannot serve: {error.cause}") from None
         except self._ray.exceptions.RayActorError:
-            pass  # Ray has started it again
+            pass  # Ray has restarted it
 
     def restart(self, stopping: threading.Event) -> None:
         """Replace every process by a new one, while the others serve."""
@@ -104,7 +104,7 @@ class Supervisor:
             tell(session, "", SUPERVISOR)
 
     def _replace_front(self, session: Session, pid: int, stopping: threading.Event) -> None:
-        """Let a front answer what it has, end its process, and wait until another has taken its place."""
+        """Let a front answer its requests, end its process, and wait until another has replaced it."""
         tell(session, STOP, FRONT, pid)
         ended, _ = self._ray.wait(list(self._running), num_returns=1, timeout=DRAIN_SECONDS)
         for call in ended:
@@ -118,7 +118,7 @@ class Supervisor:
                 return
 
     def stop(self) -> None:
-        """Let all answer what waits, write snapshots, and end."""
+        """Let all answer waiting requests, write snapshots, and end."""
         with contextlib.closing(connect(self._address, writing=True)) as session:
             tell(session, STOP)
             end, running = time.monotonic() + DRAIN_SECONDS, list(self._running)

@@ -1,1 +1,1 @@
-"""The log in PostgreSQL: every append is conditional on a lease, so that there are never two who write."""
+"""The log in PostgreSQL: every append is conditional on a lease, so that there is never more than one writer."""

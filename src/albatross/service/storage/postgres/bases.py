@@ -1,7 +1,7 @@
-"""What stands for the first versions of what shards exchange, once these are not kept one by one: a base per shard, all of one version.
+"""Bases: one content per shard that replaces all exchanged payloads up to a version.
 
-A base is made, then every shard begins its log from it, in its own time, and then the payloads that it stands for are removed. Whoever
-goes on after a crash finds in the tables how far that was.
+A base is made, then every shard begins from it at its own pace, and then the payloads that it replaces are removed. After a crash,
+the tables tell how far this was.
 """
 
 import contextlib
@@ -42,11 +42,11 @@ REMOVE = """
 DELETE FROM albatross.payloads AS one
 WHERE version <= %s AND version < (SELECT max(version) FROM albatross.payloads WHERE shard = one.shard)
 """
-"""The last payload of a shard stays: by its version it is known which comes next."""
+"""The last payload of a shard stays: its version is needed for the next one."""
 
 
 def make_bases(session: Session) -> None:
-    """Make the tables, where there are none: a cluster may be older than they are."""
+    """Make the tables if they are missing: the cluster may be older than they are."""
     with session.transaction():
         session.execute("SELECT pg_advisory_xact_lock(%s)", (BIRTH,))
         if session.execute("SELECT to_regclass('albatross.based') IS NULL").fetchone() == (True,):
@@ -66,22 +66,22 @@ def read_base(session: Session, version: int, where: str) -> Base:
         "SELECT told, content FROM albatross.bases WHERE version = %b ORDER BY shard", (version,), binary=True
     ).fetchall()
     if not rows:
-        raise DamagedLog(f"{where} is damaged: nobody has the base of version {version}")
+        raise DamagedLog(f"{where} is damaged: the base of version {version} is missing")
     return Base(version, [row[0] for row in rows], [row[1] for row in rows])
 
 
 def write_base(session: Session, base: Base) -> None:
-    """In a transaction: keep a new base, for shards to begin from."""
+    """In a transaction: store a new base, for shards to begin from."""
     for shard, (told, content) in enumerate(zip(base.told, base.contents, strict=True)):
         if content is not None and len(content) > MOST_BYTES:
             raise InvalidInput(
-                f"the base of shard {shard} has {len(content):,} bytes; accepted: at most {MOST_BYTES:,}, as PostgreSQL does"
+                f"the base of shard {shard} has {len(content):,} bytes; accepted: at most {MOST_BYTES:,}, the limit of PostgreSQL"
             )
         session.execute("INSERT INTO albatross.bases VALUES (%b, %b, %b, %b)", (base.version, shard, told, content), binary=True)
 
 
 def payloads_between(session: Session, after: int, until: int) -> Iterator[tuple[int, int, bytes]]:
-    """Version, shard and content of each payload behind a version, up to another, in the order in which they are folded."""
+    """Version, shard and content of each payload after one version, up to another, in the order in which they are folded."""
     for first in range(after + 1, until + 1, CHUNK):
         yield from session.execute(
             "SELECT version, shard, content FROM albatross.payloads WHERE version BETWEEN %b AND %b ORDER BY version, shard",
@@ -91,14 +91,14 @@ def payloads_between(session: Session, after: int, until: int) -> Iterator[tuple
 
 
 def remove_payloads(session: Session, version: int) -> int:
-    """Remove what a base stands for, and older bases; every shard has begun from it. Returns how many payloads that were."""
+    """Remove the payloads that a base replaces, and older bases; every shard has begun from it. Returns the number of payloads."""
     with session.transaction():
         removed = session.execute(REMOVE, (version,)).rowcount
         session.execute("DELETE FROM albatross.bases WHERE version < %s", (version,))
     for table in ("payloads", "bases"):
         session.execute("SELECT set_config('lock_timeout', %s, false)", (PATIENCE,))
         try:
-            session.execute(f"VACUUM FULL albatross.{table}")  # little is left to be written anew
+            session.execute(f"VACUUM FULL albatross.{table}")  # few rows are left to rewrite
         except LockNotAvailable:
             with contextlib.suppress(LockNotAvailable):
                 session.execute(f"VACUUM albatross.{table}")
@@ -106,6 +106,6 @@ def remove_payloads(session: Session, version: int) -> int:
 
 
 def payload_bytes(session: Session) -> int:
-    """What payloads and bases take on disk."""
+    """The disk space of payloads and bases."""
     found = session.execute("SELECT pg_total_relation_size('albatross.payloads') + pg_total_relation_size('albatross.bases')").fetchone()
     return 0 if found is None else int(found[0])

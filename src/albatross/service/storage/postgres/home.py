@@ -1,4 +1,4 @@
-"""A service whose log is in PostgreSQL. Snapshots are in a folder: losing them costs time, no more."""
+"""A service whose log is in PostgreSQL. Snapshots are in a folder: losing them costs only time."""
 
 import contextlib
 import hashlib
@@ -24,10 +24,10 @@ from albatross.service.storage.store import NO_CHAIN, DamagedLog, ReadableLog, R
 
 
 class PostgresHome:
-    """One shard of a database, for one process at a time. Which one must be said where there are several."""
+    """One shard of a database, for one process at a time. With several shards, `shard` is required."""
 
     def __init__(self, address: str, snapshots: str | Path | None = None, shard: int | None = None) -> None:
-        """`snapshots`: a folder, or a URL that fsspec knows; none for a folder in the user's cache."""
+        """`snapshots`: a folder, or a URL that fsspec supports; None for a folder in the user's cache."""
         self.address, self.shard = address, shard or 0
         self._name, self._said = name_of(address), shard is not None
         self._remote = remote_snapshots(snapshots)
@@ -38,7 +38,7 @@ class PostgresHome:
 
     @property
     def shards(self) -> int:
-        """How many there are; 0 where nothing was begun."""
+        """The number of shards; 0 before the first start."""
         with contextlib.closing(connect(self.address)) as session:
             return shards_of(session, self._name)
 
@@ -59,10 +59,10 @@ class PostgresHome:
 
     def open(self, durable: bool) -> PostgresLog:
         kind = PostgresLog if self.shards == 1 else ShardLog
-        log = kind(self.address, self.shard, durable)  # from here on, nobody else writes, snapshots neither
+        log = kind(self.address, self.shard, durable)  # from here on, no other process writes, neither rows nor snapshots
         try:
             tidy(self.folder)
-            with contextlib.suppress(NotWritten):  # a start without them takes longer, no more
+            with contextlib.suppress(NotWritten):  # a start without them only takes longer
                 self.bring_snapshots()
             self._check_snapshots(log.head)
         except BaseException:
@@ -87,7 +87,7 @@ class PostgresHome:
         remove_all(self.folder)
 
     def _check_snapshots(self, head: Head) -> None:
-        """Refuse a log that ends before a snapshot of it: a server was restored, or a replica promoted, that had not all of it."""
+        """Refuse a log that ends before one of its snapshots: the server was restored, or a replica promoted, without the last events."""
         for path, manifest in manifests(self.folder)[0]:
             if manifest.seq > head.seq:
                 raise DamagedLog(
@@ -97,7 +97,7 @@ class PostgresHome:
                 )
 
     def release(self) -> None:
-        """The lease has ended with the log."""
+        """Nothing to do: the lease ended with the log."""
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[ReadableLog]:
@@ -124,13 +124,13 @@ class PostgresHome:
         ]
 
     def take_over(self, folder: Path) -> Head:
-        """Make the log from that of a folder, row by row the same, with its keys. Leaves all or nothing."""
+        """Make the log from that of a folder, row by row the same, with its keys. Makes all or nothing."""
         with reading_log(folder) as log:
             document = (folder / KEYS).read_bytes() if (folder / KEYS).exists() else None
             return create(self.address, log.rows(), log.handles(), document)
 
     def erased(self) -> None:
-        """There are no copies here."""
+        """Nothing to do: there are no copies here."""
 
     def keep_backup(self) -> tuple[Path, Head]:
         if self._said and self.shards > 1:
@@ -138,9 +138,9 @@ class PostgresHome:
         raise NotWritten(f"the log is in {self._name}; accepted: albatross backup {self._name} FOLDER, or PostgreSQL's own backups")
 
     def accept_loss(self) -> tuple[Head | None, Head]:
-        """Take the log as it is for all there ever was. Returns what its head was said to be, and what it is now."""
+        """Accept the log as it is as complete. Returns its head as recorded, and as it is now."""
         with contextlib.closing(PostgresReader(self.address, self.shard, marked=False)) as log:
-            for _ in log.read():  # what is left must be sound
+            for _ in log.read():  # the rest must be undamaged
                 pass
             now = log.head
         if now.seq == 0:
@@ -152,14 +152,14 @@ class PostgresHome:
                 session.execute(
                     "UPDATE albatross.shards SET seq = %s, chain = %s WHERE shard = %s AND epoch = %s", (*now, self.shard, lease.epoch)
                 )
-            self.remove_snapshots()  # some may know of what is gone
+            self.remove_snapshots()  # some may contain lost events
         finally:
             lease.release()
         return None if before is None else Head(*before), now
 
 
 def create(address: str, rows: Iterable[Sequence[Written]], handles: Iterable[Sequence[Kept]], keys: bytes | None = None) -> Head:
-    """Make the tables and the log of one shard, rows as they stand in a log. Makes all or nothing."""
+    """Make the tables and the log of one shard from rows of a log. Makes all or nothing."""
     where = name_of(address)
     head = Head(0, NO_CHAIN)
     with (
@@ -179,20 +179,20 @@ def create(address: str, rows: Iterable[Sequence[Written]], handles: Iterable[Se
         session.execute("INSERT INTO albatross.shards (shard, seq, chain) VALUES (0, %s, %s)", head)
         if keys is not None:
             if session.execute("SELECT FROM albatross.keys").fetchone() is not None:
-                raise InvalidInput(f"{where} has keys, and so has what is to be brought in; accepted: a database without keys")
+                raise InvalidInput(f"{where} has keys, and so has the log to import; accepted: a database without keys")
             session.execute("INSERT INTO albatross.keys VALUES (1, %s)", (keys,))
     return head
 
 
 def remote_snapshots(snapshots: str | Path | None) -> RemoteSnapshots | None:
-    """What a URL for snapshots names; none where it is no URL."""
+    """The remote snapshots of a URL; None if it is not a URL."""
     if not isinstance(snapshots, str) or "://" not in snapshots:
         return None
     return RemoteSnapshots(snapshots)
 
 
 def snapshots_of(snapshots: str | Path | None, shard: int) -> str | Path | None:
-    """Where those of one shard of several are."""
+    """The place for the snapshots of one shard of several."""
     if snapshots is None:
         return None
     return f"{str(snapshots).rstrip('/')}/{shard}" if "://" in str(snapshots) else Path(snapshots) / str(shard)
@@ -200,7 +200,7 @@ def snapshots_of(snapshots: str | Path | None, shard: int) -> str | Path | None:
 
 @contextlib.contextmanager
 def _reaching(url: str) -> Iterator[None]:
-    """Whatever goes wrong there, in our terms: each kind of place has errors of its own."""
+    """Errors of the remote place as ours: each kind of place has its own errors."""
     try:
         yield
     except Exception as error:
@@ -208,6 +208,6 @@ def _reaching(url: str) -> Iterator[None]:
 
 
 def _folder(name: str, shard: int) -> Path:
-    """Where this machine keeps the snapshots of a database, if nobody says where."""
+    """The default folder for the snapshots of a database on this machine."""
     digest = hashlib.blake2b(name.encode(), digest_size=8).hexdigest()
     return platformdirs.user_cache_path("albatross") / "postgres" / f"{digest}-{shard}"

@@ -1,4 +1,4 @@
-"""The keys of a service whose log is in PostgreSQL: in the same database, so that every process that serves it knows them."""
+"""The keys of a service whose log is in PostgreSQL: in the same database, so that every process that serves it has them."""
 
 import contextlib
 import threading
@@ -13,18 +13,18 @@ from albatross.core.errors import InvalidInput
 from albatross.service.storage.postgres.session import BIRTH, KEYS, Session, connect, name_of, understood
 
 LOOK_SECONDS = 0.5
-"""Between two looks at the document: so long a key that was revoked may still work."""
+"""Seconds between two reads of the revision: a revoked key may still work for this long."""
 STALE_SECONDS = 60.0
-"""How old the last look may be: beyond, nobody knows who has a key."""
+"""Maximum age of the last read: after that, every request is refused."""
 
 
 class PostgresKeyring:
-    """One row of a table. A thread looks whether it has changed, so that no request waits for the database."""
+    """One row of a table. A thread watches it for changes, so that no request waits for the database."""
 
     def __init__(self, address: str) -> None:
         self.address, self.name = address, name_of(address)
         self.lost = False
-        """There is no row without a key, and nobody but the owner of the database removes one."""
+        """Always false: the row is made with the first key, and only the owner of the database can remove it."""
         self._watching = threading.Lock()
         self._ended = threading.Event()
         self._watcher: threading.Thread | None = None
@@ -47,7 +47,7 @@ class PostgresKeyring:
             try:
                 session = session or connect(self.address, application_name="albatross keys")
                 self._look(session)
-            except (InvalidInput, OSError):  # the time of the last look says it
+            except (InvalidInput, OSError):  # the age of the last read shows it
                 if session is not None:
                     session.close()
                 session = None

@@ -1,6 +1,6 @@
-"""Who may write to a shard: a row with an epoch, which counts the owners. Whoever writes names their epoch, and a former owner fails.
+"""The lease of a shard: a row with an epoch, which counts the owners. Every write names its epoch, so that a former owner fails.
 
-The clock is that of the database, and only decides when an owner who is silent may be replaced. That there are never two who write does
+The clock of the database only decides when a silent owner may be replaced. That there is never more than one writer does
 not depend on it.
 """
 
@@ -16,7 +16,7 @@ from albatross.service.api.errors import StorageFailed
 from albatross.service.storage.postgres.session import NotNow, Session, connect, name_of, understood
 
 SECONDS = 10.0
-"""How long an owner may be silent before another may take its place."""
+"""How long an owner may be silent before another may replace it."""
 
 GRACE = 1.0
 """How long the connection of an owner that was just killed may take to end."""
@@ -30,7 +30,7 @@ WHERE shard = %s AND epoch = %s
 """
 RENEW = "UPDATE albatross.shards SET until = clock_timestamp() + %s * interval '1 second' WHERE shard = %s AND epoch = %s"
 ALIVE = "SELECT pg_advisory_lock(hashtextextended(format('albatross shard %%s epoch %%s', %s::integer, %s::bigint), 0))"
-"""Held by an owner's connection while that lasts: one whose connection has ended is replaced at once."""
+"""Held by an owner's connection while it lasts: an owner whose connection has ended is replaced at once."""
 
 
 class Fenced(StorageFailed):
@@ -38,14 +38,14 @@ class Fenced(StorageFailed):
 
 
 class Lease:
-    """Ownership of a shard, renewed by a thread of its own until it is given back, or lost."""
+    """Ownership of a shard, renewed by its own thread until it is released or lost."""
 
     def __init__(self, address: str, shard: int, seconds: float | None = None) -> None:
         """Take the shard. Raises `InvalidInput` while another process has it."""
         self.where, self.shard = name_of(address), shard
         self.seconds = SECONDS if seconds is None else seconds
         self.lost: StorageFailed | None = None
-        """Why nothing can be written any more."""
+        """Why nothing can be written any more; None while it can."""
         self._session: Session = connect(address, writing=True, application_name="albatross lease")
         try:
             self.epoch = self._take()
@@ -66,11 +66,11 @@ class Lease:
             if left > 0 and not self._ended_connection(epoch):
                 raise NotNow(
                     f"{self.where} is in use by {holder}; accepted: one process (stop that one, or ask it over HTTP; "
-                    f"if it is silent, another may take its place in {left:.0f} s)"
+                    f"if it is silent, another may replace it in {left:.0f} s)"
                 )
             with session.transaction():
                 if session.execute(TAKE, (owner, self.seconds, self.shard, epoch)).rowcount != 1:
-                    raise NotNow(f"{self.where} is in use: another process was quicker; accepted: one process")
+                    raise NotNow(f"{self.where} is in use: another process was first; accepted: one process")
                 session.execute(ALIVE, (self.shard, epoch + 1))
         return int(epoch) + 1
 
@@ -102,10 +102,10 @@ class Lease:
             if self.lost is None:
                 self._session.execute(RENEW, (0.0, self.shard, self.epoch))
         except psycopg.Error:
-            pass  # it ends by itself
+            pass  # it expires by itself
         finally:
             self._session.close()
 
 
 def fenced(where: str) -> Fenced:
-    return Fenced(f"another process has taken the place of this one at {where}: it was silent for too long; nothing more is accepted here")
+    return Fenced(f"another process has replaced this one at {where}: it was silent for too long; nothing more is accepted here")

@@ -1,4 +1,4 @@
-"""The log of one shard in PostgreSQL: rows, handles and head change in one transaction, and only for who has the lease."""
+"""The log of one shard in PostgreSQL: rows, handles and head change in one transaction, and only for the owner of the lease."""
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
@@ -18,11 +18,11 @@ from albatross.service.storage.store import NO_CHAIN, SALT, Base, DamagedLog, Fo
 CHUNK = 10_000
 """Rows read at a time."""
 RECENT = 10_000
-"""Bodies of rows written last that are kept at hand: most decisions are rated soon, and a question to the server takes long."""
+"""Number of last bodies kept in memory: most decisions are rated soon, and a query to the server takes long."""
 COPIED_FROM = 1_000
-"""Rows from which on COPY is quicker than one statement, though it takes several exchanges with the server."""
+"""From this number of rows on, COPY is quicker than one statement, though it takes several round trips to the server."""
 BEAT = 1.0
-"""Seconds after which whoever writes should look whether the lease is lost, if there is nothing to write."""
+"""Seconds after which the writer should check the lease, if there is nothing to write."""
 
 APPEND = """
 WITH owned AS (
@@ -35,7 +35,7 @@ WITH owned AS (
 )
 SELECT count(*) FROM owned
 """
-"""One exchange with the server, and a transaction by itself."""
+"""One round trip to the server, and its own transaction."""
 OWN = """
 UPDATE albatross.shards SET seq = %s, chain = %s, until = clock_timestamp() + %s * interval '1 second'
 WHERE shard = %s AND epoch = %s AND seq = %s
@@ -43,7 +43,7 @@ WHERE shard = %s AND epoch = %s AND seq = %s
 
 
 class PostgresReader:
-    """A log as it was when it was opened; whoever writes goes on writing."""
+    """A log as it was when it was opened; its owner may go on writing."""
 
     def __init__(self, address: str, shard: int = 0, marked: bool = True) -> None:
         """`marked`: refuse a log that does not end where its head says."""
@@ -51,7 +51,7 @@ class PostgresReader:
         self._session: Session = connect(address, application_name="albatross reader")
         try:
             with understood(self.where):
-                self._session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")  # every reading sees the same moment
+                self._session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")  # every query sees the same snapshot
             self._head = self._checked_head() if marked else self._last()
         except BaseException:
             self._session.close()
@@ -65,7 +65,7 @@ class PostgresReader:
         return Head(0, NO_CHAIN) if last is None else Head(*last)
 
     def _checked_head(self) -> Head:
-        """The last row, which must be the one that was committed last."""
+        """The last row, which must be the last one committed."""
         head = self._last()
         with understood(self.where):
             marked = self._session.execute("SELECT seq, chain FROM albatross.shards WHERE shard = %s", (self.shard,)).fetchone()
@@ -179,7 +179,7 @@ class PostgresReader:
 
 
 class PostgresLog(PostgresReader):
-    """The log of a shard, open for writing by who has its lease. With `durable`, a commit is on the server's disk when it returns."""
+    """The log of a shard, open for writing by the owner of its lease. With `durable`, a commit is on the server's disk when it returns."""
 
     def __init__(self, address: str, shard: int = 0, durable: bool = True) -> None:
         self.where, self.shard, self.durable = name_of(address), shard, durable
@@ -200,7 +200,7 @@ class PostgresLog(PostgresReader):
             raise
 
     def _settle(self) -> None:
-        """Make sure that a commit is what it is said to be."""
+        """Make sure that a commit is as durable as promised."""
         for kind, dumper in DUMPERS:
             self._session.adapters.register_dumper(kind, dumper)
         with understood(self.where):
@@ -213,7 +213,7 @@ class PostgresLog(PostgresReader):
                 self._session.execute("SET synchronous_commit = on")
 
     def append(self, rows: Sequence[Row], first: Callable[[], None] | None = None) -> None:
-        """`first` is called in the same transaction, before anything is written: what it raises undoes all."""
+        """`first` is called in the same transaction, before anything is written: an error in it undoes everything."""
         written = chained(self._head, rows)
         handles = [(handle, line[0], content) for row, line in zip(rows, written, strict=True) for handle, content in row.handles]
         head = Head(written[-1][0], written[-1][3])
@@ -234,7 +234,7 @@ class PostgresLog(PostgresReader):
                     raise fenced(self.where)
         self._head = head
         self._recent.update((line[0], row.body) for row, line in zip(rows, written, strict=True) if row.body is not None)
-        for seq in list(itertools.islice(self._recent, max(0, len(self._recent) - RECENT))):  # the oldest stand first
+        for seq in list(itertools.islice(self._recent, max(0, len(self._recent) - RECENT))):  # the oldest come first
             del self._recent[seq]
 
     def body(self, seq: int) -> bytes | None:
@@ -243,7 +243,7 @@ class PostgresLog(PostgresReader):
     def erase(self, rows: Sequence[tuple[int, Sequence[bytes]]], tombstone: Row, private: bool = True) -> None:
         written = chained(self._head, [tombstone])
         head = Head(written[-1][0], written[-1][3])
-        # The first is that of an id, which must be recognised for ever; the others say what the event was.
+        # The first handle is that of an id, which must be recognised for ever; the others describe the event.
         emptied = [handle for _, handles in rows for handle in handles[:1]]
         gone = [handle for _, handles in rows for handle in handles[1:]]
         self._check_lease()
@@ -264,7 +264,7 @@ class PostgresLog(PostgresReader):
             self._session.execute("VACUUM albatross.log, albatross.handles")  # what was erased leaves the tables' pages
 
     def _own(self, head: Head) -> None:
-        """In a transaction: move the head, which only the owner can."""
+        """In a transaction: move the head, which only the owner can do."""
         parameters = (*head, self._lease.seconds, self.shard, self._lease.epoch, self._head.seq)
         if self._session.execute(OWN, parameters).rowcount != 1:
             raise fenced(self.where)
@@ -277,13 +277,13 @@ class PostgresLog(PostgresReader):
             raise self._lease.lost
 
     def keep(self) -> None:
-        """Notice a lost lease or connection though nobody writes; and make relaxed commits durable."""
+        """Notice a lost lease or connection without a write; and make relaxed commits durable."""
         self._check_lease()
         if not self.durable and self._head.seq > self._flushed:
             self.flush()
 
     def flush(self) -> None:
-        """A commit that waits for the disk takes with it all that were before."""
+        """A commit that waits for the disk makes all earlier ones durable too."""
         with self._committing(), self._session.transaction():
             self._session.execute("SET LOCAL synchronous_commit = on")
             self._own(self._head)
@@ -302,7 +302,7 @@ class PostgresLog(PostgresReader):
 
 
 class _Committing:
-    """Errors of PostgreSQL while somebody writes: there is no room, and nothing was kept; or nobody knows, and nothing more is accepted."""
+    """Errors of PostgreSQL in a write: no space, and nothing was kept; or the outcome is unknown, and nothing more is accepted."""
 
     def __init__(self, where: str) -> None:
         self._where = where
@@ -316,12 +316,12 @@ class _Committing:
         if isinstance(error, psycopg.Error):
             told = " ".join((error.diag.message_primary or str(error)).split())
             raise StorageFailed(
-                f"{self._where} could not be written ({told}), or nobody can tell; nothing more is accepted until a restart"
+                f"{self._where} could not be written ({told}), or the outcome is unknown; nothing more is accepted until a restart"
             ) from error
 
 
 def copy_rows(session: Session, shard: int, rows: Sequence[Written], handles: Sequence[Kept]) -> None:
-    """In a transaction: bring in many rows as they stand in a log, and their handles."""
+    """In a transaction: import rows of a log, and their handles."""
     with session.cursor() as cursor:
         for table, content in (("log", copied_rows(shard, rows)), ("handles", copied_handles(shard, handles))):
             with cursor.copy(f"COPY albatross.{table} FROM STDIN (FORMAT BINARY)") as copy:

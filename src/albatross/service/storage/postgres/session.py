@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL, the tables there, and what its errors mean to whoever keeps a log in it."""
+"""Connections to PostgreSQL, its tables, and its errors as errors of the log."""
 
 import contextlib
 from collections.abc import Iterator
@@ -15,22 +15,22 @@ from albatross.service.storage.store import DamagedLog
 
 
 class NotNow(InvalidInput):
-    """The database does not answer, or another process owns the shard: later it may be otherwise."""
+    """The database does not answer, or another process owns the shard. A later try may succeed."""
 
 
 OLDEST = 13
-"""Version of PostgreSQL that is accepted, at least."""
+"""The oldest accepted version of PostgreSQL."""
 
 Session = psycopg.Connection[tuple[Any, ...]]
 
 PATIENCE = {"connect_timeout": 10, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3, "tcp_user_timeout": 10_000}
-"""Of a connection, unless the address says otherwise: a network that is silently gone is noticed within about ten seconds."""
+"""Defaults of a connection, unless the address says otherwise: a network that is silently lost is noticed within about ten seconds."""
 
 KEYS = (
     "CREATE SCHEMA IF NOT EXISTS albatross",
     "CREATE TABLE IF NOT EXISTS albatross.keys (revision bigint NOT NULL, document bytea NOT NULL)",
 )
-"""Keys may be made before there is a log. There is a row once there has been a key."""
+"""Keys may be made before there is a log. The row exists after the first key."""
 
 TABLES = (
     *KEYS,
@@ -50,10 +50,10 @@ TABLES = (
         shard integer, handle bytea, seq bigint NOT NULL, content bytea NOT NULL, PRIMARY KEY (shard, handle)
     )""",
 )
-"""`shards` has the head of each log and its lease, in one row: an append changes both or nothing. Its pages have room for that."""
+"""`shards` has the head of each log and its lease in one row: an append changes both or nothing. Its pages have space for that."""
 
 CATALOGUE = -1
-"""What stands for the catalogue where shards have their numbers."""
+"""The number of the catalogue, in place of a shard's."""
 
 SEVERAL = (
     "CREATE TABLE albatross.followed (shard integer PRIMARY KEY, seq bigint NOT NULL, chain bytea NOT NULL)",
@@ -68,17 +68,17 @@ SEVERAL = (
     "CREATE INDEX payloads_of_shard ON albatross.payloads (shard, version)",
     "ALTER TABLE albatross.payloads ALTER COLUMN content SET STORAGE EXTERNAL",
 )
-"""For several shards: how far each has copied the catalogue, and what they exchange.
+"""For several shards: how far each has copied the catalogue, and the exchanged payloads.
 
-What waits is said again where it was lost with the server, so PostgreSQL does not log it. Its numbers are not worth being compressed.
+A waiting payload is sent again if it was lost with the server, so PostgreSQL does not log it. Its numbers do not compress well.
 """
 
 BIRTH = 7_020_241_116
-"""The advisory lock of who makes tables, or changes keys."""
+"""The advisory lock for making tables or changing keys."""
 
 
 def known_settings(address: str) -> dict[str, Any]:
-    """What an address says. Raises `InvalidInput` where it is none."""
+    """The parts of an address. Raises `InvalidInput` if it is not one."""
     try:
         return conninfo.conninfo_to_dict(address)
     except psycopg.Error as error:
@@ -100,7 +100,7 @@ def name_of(address: str) -> str:
 
 
 def connect(address: str, writing: bool = False, **more: Any) -> Session:
-    """A connection, each statement of which is a transaction unless one is begun. `writing`: to a server that is no replica."""
+    """A connection; each statement is a transaction unless one is begun. `writing`: to a server that is no replica."""
     known = {**PATIENCE, **known_settings(address), **more}
     if writing:
         known.setdefault("target_session_attrs", "read-write")
@@ -116,7 +116,7 @@ def connect(address: str, writing: bool = False, **more: Any) -> Session:
 
 @contextlib.contextmanager
 def understood(where: str) -> Iterator[None]:
-    """Errors of PostgreSQL while somebody reads, in our terms: the connection is lost, or the log is damaged."""
+    """Errors of PostgreSQL in a read, as ours: the connection is lost, or the log is damaged."""
     try:
         yield
     except (DataCorrupted, IndexCorrupted) as error:
@@ -128,12 +128,12 @@ def understood(where: str) -> Iterator[None]:
 
 
 def _told(error: psycopg.Error) -> str:
-    """The message in one line, without the row it is about, which may be somebody's."""
+    """The message in one line, without the row it is about, which may contain personal data."""
     return " ".join((error.diag.message_primary or str(error)).split())
 
 
 def shards_of(session: Session, where: str) -> int:
-    """How many shards there are in a database; 0 where albatross has made none. Refuses tables of another format."""
+    """The number of shards in a database; 0 if albatross has made none. Refuses tables of another format."""
     with understood(where):
         if session.execute("SELECT to_regclass('albatross.about') IS NULL").fetchone() == (True,):
             return 0
@@ -146,7 +146,7 @@ def shards_of(session: Session, where: str) -> int:
 
 
 def make_tables(session: Session, shards: int) -> None:
-    """In a transaction: make what a service of so many shards needs."""
+    """In a transaction: make the tables for this number of shards."""
     for statement in TABLES if shards == 1 else (*TABLES, *SEVERAL):
         session.execute(statement)
     session.execute("INSERT INTO albatross.about VALUES (%s, %s)", (FORMAT, shards))

@@ -1,7 +1,7 @@
-"""The log of one shard of several: what it has of the catalogue is a copy of that, in the order of that.
+"""The log of one shard of several. It contains a copy of the catalogue's events, in the catalogue's order.
 
-The catalogue is a log of its own, and nobody owns it. Whoever writes an event of the catalogue names the head they know, in the
-transaction that writes it to their own log: if another shard was quicker, nothing is kept, and they copy what there is first.
+The catalogue is a separate log without an owner. A shard that writes an event of the catalogue names the head it knows, in the
+transaction that writes to its own log. If another shard was first, nothing is kept, and this shard copies the new events first.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from albatross.service.storage.store import NO_CHAIN, SALT, CatalogueMoved, Dama
 
 
 class ShardLog(PostgresLog):
-    """A log whose events of the catalogue are written to the catalogue, too."""
+    """A log whose events of the catalogue are also written to the catalogue."""
 
     def __init__(self, address: str, shard: int, durable: bool = True) -> None:
         super().__init__(address, shard, durable)
@@ -32,11 +32,11 @@ class ShardLog(PostgresLog):
         with understood(self.where):
             found = self._session.execute("SELECT seq, chain FROM albatross.followed WHERE shard = %s", (self.shard,)).fetchone()
         if found is None:
-            raise DamagedLog(f"{self.where} is damaged: nobody knows how far shard {self.shard} has copied the catalogue")
+            raise DamagedLog(f"{self.where} is damaged: it is not recorded how far shard {self.shard} has copied the catalogue")
         return Head(*found)
 
     def append(self, rows: Sequence[Row], first: object = None) -> None:
-        """Raises `CatalogueMoved` where there are events of the catalogue among them, and another shard was quicker."""
+        """Raises `CatalogueMoved` if there are events of the catalogue among them, and another shard was first."""
         shared = [Row(row.body) for row in rows if is_shared(row.body)]
         if not shared:
             super().append(rows)
@@ -46,7 +46,7 @@ class ShardLog(PostgresLog):
         self._followed = _head_of(entries)
 
     def _extend(self, entries: Sequence[Written]) -> None:
-        """In a transaction: write to the catalogue, if it ends where this shard believes."""
+        """In a transaction: write to the catalogue, if it ends where this shard expects."""
         moved = self._session.execute(
             "UPDATE albatross.shards SET seq = %s, chain = %s WHERE shard = %s AND seq = %s AND chain = %s",
             (*_head_of(entries), CATALOGUE, *self._followed),
@@ -61,7 +61,7 @@ class ShardLog(PostgresLog):
 
     @property
     def followed(self) -> int:
-        """How many events of the catalogue are in this log."""
+        """The number of events of the catalogue in this log."""
         return self._followed.seq
 
     def begin_from(self, version: int, row: Row) -> None:
@@ -71,7 +71,7 @@ class ShardLog(PostgresLog):
         self._session.execute(BEGIN, (self.shard, version))
 
     def follow(self) -> list[Row]:
-        """Copy the next events of the catalogue behind the head; returns them. None: all of them are here."""
+        """Copy the next events of the catalogue to this log; returns them. An empty list: there are no more."""
         with understood(self.where):
             entries: list[Written] = self._session.execute(
                 "SELECT seq, body, digest, chain FROM albatross.log WHERE shard = %b AND seq > %b ORDER BY seq LIMIT %b",
@@ -116,7 +116,7 @@ def create_shards(address: str, first: Sequence[Row]) -> None:
 
 
 def check_copied(address: str, shard: int) -> int:
-    """Refuse a shard whose events of the catalogue are not those of the catalogue, in its order. Returns how many there are."""
+    """Refuse a shard whose events of the catalogue differ from the catalogue. Returns their number."""
     with contextlib.closing(PostgresReader(address, shard)) as log:
         copied = [body for _, bodies in log.read(checked=False) for body in bodies if is_shared(body)]
     with contextlib.closing(PostgresReader(address, CATALOGUE)) as catalogue:  # opened later, so it has them all
@@ -124,7 +124,7 @@ def check_copied(address: str, shard: int) -> int:
         for first, bodies in catalogue.read():
             for number, body in enumerate(bodies[: len(copied) - position], start=first):
                 if copied[number - 1] != body:
-                    raise DamagedLog(f"shard {shard} is damaged: its copy of event {number} of the catalogue is another one")
+                    raise DamagedLog(f"shard {shard} is damaged: its copy of event {number} of the catalogue is a different event")
             position = min(len(copied), position + len(bodies))
     if position < len(copied):
         raise DamagedLog(f"shard {shard} is damaged: it has {len(copied)} events of the catalogue, which has {position}")

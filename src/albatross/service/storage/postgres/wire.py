@@ -1,4 +1,4 @@
-"""Rows as PostgreSQL reads them: made here in one go, because psycopg makes them value by value, which takes longer than all else."""
+"""Rows in PostgreSQL's binary format, made in one go: psycopg makes them value by value, which is the slowest part of an append."""
 
 from collections.abc import Sequence
 from struct import Struct
@@ -18,12 +18,12 @@ ENDING = b"\xff\xff"
 LENGTH = Struct(">i")
 NOTHING = LENGTH.pack(-1)
 ROW = Struct(">hiiiq")
-"""How many fields, then shard and number, each with its length."""
+"""The number of fields, then shard and number, each with its length."""
 HANDLE = Struct(">hiii")
 SEQ = Struct(">iq")
 ARRAY = Struct(">iiIii")
 BYTEA, INT8, BYTEAS, INT8S = 17, 20, 1001, 1016
-"""What PostgreSQL calls bytes, whole numbers, and arrays of these."""
+"""PostgreSQL's type numbers of bytes, whole numbers, and arrays of these."""
 
 
 def copied_rows(shard: int, rows: Sequence[Written]) -> bytes:

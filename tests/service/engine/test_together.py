@@ -30,8 +30,10 @@ def questions(draw: random.Random, round_: int) -> list[Request[Any]]:
     for number in range(draw.randint(1, 24)):
         user = f"u{draw.randrange(14)}"  # of whom the last two are strangers
         kind = draw.randrange(12)
-        if kind < 5:
+        if kind < 3:
             asked.append(Recommend(user))
+        elif kind < 5:  # some of them twice, in this group or later, also with another content
+            asked.append(Recommend(user, explain=draw.random() < 0.2, request_id=f"r{draw.randrange(60)}"))
         elif kind < 7:
             asked.append(Recommend(user, where=TEA, explain=draw.random() < 0.5))
         elif kind < 9:
@@ -39,7 +41,7 @@ def questions(draw: random.Random, round_: int) -> list[Request[Any]]:
         elif kind < 11 or round_ % 3:
             asked.append(Feedback(f"{round_} {number}", draw.randint(1, 5), user=user, item=f"i{draw.randrange(9)}"))
         else:
-            asked.append(draw.choice([Recommend(user, 2), Recommend(user, where=NOTHING), Recommend(user, request_id=f"r{round_}")]))
+            asked.append(draw.choice([Recommend(user, 2), Recommend(user, where=NOTHING), Recommend(user, request_id="\n")]))
     return asked
 
 

@@ -20,13 +20,12 @@ from albatross.service.api.errors import (
     StorageFailed,
     UnknownDecision,
 )
-from albatross.service.api.requests import (
-    Request,
-)
+from albatross.service.api.requests import Recommend, Request
 from albatross.service.engine.answering import decision_of
 from albatross.service.engine.checking import handles_asked
 from albatross.service.engine.deciding.choosing import Outcome
 from albatross.service.engine.deciding.overlay import Overlay
+from albatross.service.engine.deciding.ruling import handles_of_request
 from albatross.service.engine.deciding.together import decide_together
 from albatross.service.engine.learned.model import Model
 from albatross.service.engine.tickets import Ticket
@@ -100,13 +99,15 @@ class Group:
         decided: list[tuple[Ticket, int, Outcome]] = []
         """With the numbers of their events."""
         try:
-            ahead = decide_together(self.view, [ticket.request for ticket in tickets], self.head, self.now, self.engaged.incarnation)
+            requests = [ticket.request for ticket in tickets]
+            ahead = decide_together(self.view, requests, self.kept, self.head, self.now, self.engaged.incarnation)
         except Exception:  # a bug: handled one by one, it affects no other request
             self.view, ahead = Overlay(self.model), [None] * len(tickets)
         for ticket, outcome in zip(tickets, ahead, strict=True):
             kind = type(ticket.request)
             if outcome is not None:
-                decided.append((ticket, self.put_early(outcome.event), outcome))
+                assert isinstance(ticket.request, Recommend)
+                decided.append((ticket, self.put_early(outcome.event, handles_of_request(ticket.request)), outcome))
                 continue
             try:
                 finish = (writing.get(kind) or reading[kind])(self, ticket.request)
@@ -160,7 +161,10 @@ class Group:
     def put_early(self, event: Event, handles: Handles = ()) -> int:
         """Put an event before the ratings. Returns its number."""
         self.early.append((event, handles))
-        return self.head + len(self.early)
+        seq = self.head + len(self.early)
+        for handle, content in handles:
+            self.fresh[handle] = (seq, content)
+        return seq
 
     def decided(self, seq: int) -> Decided:
         if self.head < seq <= self.head + len(self.early):

@@ -37,7 +37,7 @@ def warm(genesis: Genesis, n_items: int = 0) -> None:
             decide(Overlay(model), Recommend("somebody", exclude_seen=cast(Seen, seen)), seq, seq - 1, 0.0)
     model.fold_all([5], [Rated(0.0, "rating", "somebody", items[0], genesis.scale[0], None, None, None)])
     model.learn()
-    decide_together(Overlay(model), [Recommend("somebody")], 5, 0.0, "")
+    decide_together(Overlay(model), [Recommend("somebody")], (), 5, 0.0, "")
     if genesis.events:
         model.agent.replace(0, 0, genesis.scale[0], genesis.scale[1])
         if offers(model.agent.state, join):  # a shop has visitors, who are joined with users

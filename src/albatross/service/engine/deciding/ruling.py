@@ -36,7 +36,7 @@ from albatross.service.engine.deciding.overlay import Overlay
 from albatross.service.engine.deciding.reasoning import explain, finite
 from albatross.service.engine.learned.descriptions import labels_of
 from albatross.service.engine.learned.model import NONE, Model
-from albatross.service.storage.events import Decided, Placed, Rules
+from albatross.service.storage.events import Decided, Placed, QuestionContent, RuledContent, Rules, content_of, request_handle
 
 PER_SLATE = 1.0
 """After share and limit in the log: the share is that of a slate, not of each place."""
@@ -53,6 +53,17 @@ def rules_of(request: Recommend) -> Rules | None:
     where: dict[str, Any] | None = None if request.where is None else msgspec.to_builtins(request.where)
     quotas = [(quota.attribute, quota.most) for quota in request.quotas]
     return Rules(where, quotas, None if request.fresh is None else [request.fresh.share, request.fresh.below, PER_SLATE], request.by)
+
+
+def handles_of_request(request: Recommend) -> list[tuple[bytes, bytes]]:
+    """The handle of the request id, if there is one, with the content that another request of this id must have."""
+    if request.request_id is None:
+        return []
+    question = QuestionContent(
+        request.user or "", request.n, request.candidates, request.exclude, request.exclude_seen, request.explain, request.request_id
+    )
+    rules = rules_of(request)
+    return [(request_handle(request.request_id), content_of(question if rules is None else RuledContent(question, rules)))]
 
 
 def request_of(event: Decided) -> Recommend:

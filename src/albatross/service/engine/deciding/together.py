@@ -4,20 +4,21 @@ The results are the same as one by one, bit for bit. Other requests, and refusal
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any, NamedTuple
 
 from albatross.core.together import NOT_CHOSEN, choose_together
 from albatross.kernels.operations import Items, offers, suppose
 from albatross.service.api.errors import Refused
 from albatross.service.api.requests import Feedback, Recommend, Request
+from albatross.service.api.values import check_id
 from albatross.service.engine.deciding.choosing import Outcome, eligible, outcome_of, stream_name
 from albatross.service.engine.deciding.overlay import Overlay
 from albatross.service.engine.deciding.reasoning import CLOSE, explain, finite
 from albatross.service.engine.deciding.ruling import decide, rules_of
 from albatross.service.engine.learned.filtering import check_where
 from albatross.service.engine.learned.model import NONE
-from albatross.service.storage.events import Placed
+from albatross.service.storage.events import Placed, request_handle
 
 
 class Asked(NamedTuple):
@@ -35,10 +36,12 @@ class Alike(NamedTuple):
     asked: list[Asked]
 
 
-def decide_together(view: Overlay, requests: Sequence[Request[Any]], head: int, at: float, incarnation: str) -> list[Outcome | None]:
+def decide_together(
+    view: Overlay, requests: Sequence[Request[Any]], known: Container[bytes], head: int, at: float, incarnation: str
+) -> list[Outcome | None]:
     """The decisions of a group up to the first request that is neither simple nor a rating: they take the next numbers after the head.
 
-    None for every request that is left to the usual path.
+    None for every request that is left to the usual path. `known` are handles in the log: such a request is not decided again.
     """
     outcomes: list[Outcome | None] = [None] * len(requests)
     model, seq = view.model, head
@@ -47,12 +50,18 @@ def decide_together(view: Overlay, requests: Sequence[Request[Any]], head: int, 
     everything: Items | None = None
     alike: dict[tuple[int, bool], Alike] = {}
     users: set[str] = set()
+    named: set[str] = set()
     for place, request in enumerate(requests):
         if type(request) is Feedback:
             continue
         if type(request) is not Recommend or not _is_simple(view, request):
             break
         try:
+            if request.request_id is not None:
+                check_id("request_id", request.request_id)
+                if request.request_id in named or request_handle(request.request_id) in known:
+                    continue  # it gets the earlier decision, and takes no number
+                named.add(request.request_id)
             if everything is None:
                 everything = eligible(view, request, NONE, at)
             candidates = everything if request.where is None else _satisfying(view, request, everything)
@@ -72,7 +81,7 @@ def _is_simple(view: Overlay, request: Recommend) -> bool:
     user, model = request.user, view.model
     if type(user) is not str or user not in model.users.numbers or user in model.visitors.users:
         return False
-    return request == Recommend(user, explain=request.explain, where=request.where)
+    return request == Recommend(user, explain=request.explain, where=request.where, request_id=request.request_id)
 
 
 def _satisfying(view: Overlay, request: Recommend, items: Items) -> Items:

@@ -78,7 +78,6 @@ def set_rewards(group: Group, request: SetRewards) -> Finish:
         number = 1 + last_number(lambda number: group.is_taken(rewards_handle(number)))
         handle = rewards_handle(number)
         seq = group.put_early(Rewards(group.now, number, events), ((handle, ANSWERED),))
-        group.fresh[handle] = (seq, ANSWERED)
         group.rewards = events
     return lambda: RewardsAccepted(events, seq, group.model.seq)
 

@@ -1,5 +1,7 @@
 """A recommendation: a known one by its request id, or a new decision."""
 
+from functools import partial
+
 from msgspec.structs import replace
 
 from albatross.service.api.answers import Decision
@@ -9,32 +11,19 @@ from albatross.service.api.values import MOST_NEW_ITEMS
 from albatross.service.engine.answering import decision_of
 from albatross.service.engine.checking import check_recommend
 from albatross.service.engine.deciding.reasoning import explanation_of
-from albatross.service.engine.deciding.ruling import candidates_for, decide, rules_of
-from albatross.service.engine.group import Finish, Group, Handles
+from albatross.service.engine.deciding.ruling import candidates_for, decide, handles_of_request
+from albatross.service.engine.group import Finish, Group
 from albatross.service.engine.handling.visiting import visitor_name
-from albatross.service.storage.events import Item, QuestionContent, RuledContent, content_of, request_handle
+from albatross.service.storage.events import Item
 
 
 def recommend(group: Group, request: Recommend) -> Finish:
     check_recommend(request, group.model.items)
-    handles: Handles = ()
-    if request.request_id is not None:
-        handle = request_handle(request.request_id)
-        question = QuestionContent(
-            request.user or "",
-            request.n,
-            request.candidates,
-            request.exclude,
-            request.exclude_seen,
-            request.explain,
-            request.request_id,
-        )
-        rules = rules_of(request)
-        content = content_of(question if rules is None else RuledContent(question, rules))
+    handles = handles_of_request(request)
+    for handle, content in handles:
         known = group.known(handle, content, "request_id")
         if known is not None:
-            return lambda: _decision_of_before(group, known)
-        handles = ((handle, content),)
+            return partial(_decision_of_before, group, known)
     fresh = _fresh_candidates(group, request)
     seq = group.head + len(group.early) + len(fresh) + 1
     if request.user is None:
@@ -50,8 +39,6 @@ def recommend(group: Group, request: Recommend) -> Finish:
         group.put_early(Item(group.now, name))
     group.put_early(event, handles)
     group.view.show(event.user, event.items, seq)
-    for handle, content in handles:
-        group.fresh[handle] = (seq, content)
     return lambda: decision_of(group.model.genesis, seq, event, explanation)
 
 

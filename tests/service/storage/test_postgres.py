@@ -155,7 +155,7 @@ def test_an_owner_that_was_silent_is_fenced(databases: Place, monkeypatch: pytes
         outside.execute("UPDATE albatross.shards SET until = 'epoch'")
     with Engine(databases / "shop") as present:
         present.wait_ready()
-        with pytest.raises(StorageFailed, match="another process has taken the place"):
+        with pytest.raises(StorageFailed, match="another process has replaced this one"):
             former.ask(Feedback("late", 4, user="bob", item="tea"))  # the head is where it was: the epoch alone is another
         former.close()
         present.ask(Feedback("second", 4, user="ann", item="tea"))
@@ -174,7 +174,7 @@ def test_an_owner_that_is_idle_notices_that_it_was_replaced(databases: Place, mo
     told(databases.address("shop"), "UPDATE albatross.shards SET epoch = epoch + 1 RETURNING 1")
     former._owner.join()
     assert former.readiness.phase == "failed"
-    assert "another process has taken the place" in str(former.readiness.detail)
+    assert "another process has replaced this one" in str(former.readiness.detail)
 
 
 @pytest.mark.parametrize("harm", ["content", "row", "end", "head", "handle", "chain"])

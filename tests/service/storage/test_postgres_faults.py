@@ -204,7 +204,7 @@ def test_a_process_that_was_paused_until_its_lease_had_moved_writes_nothing(data
             assert paused.wait() != 0
             assert not present.ask(Feedback("late", 4, user="ann", item="tea")).duplicate
             assert present.ask(AskVersion()).ratings == 3
-    assert "another process has taken the place" in "".join(paused.lines)
+    assert "another process has replaced this one" in "".join(paused.lines)
     assert main(["verify", address]) == 0
 
 

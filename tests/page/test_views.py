@@ -54,6 +54,24 @@ def test_why_a_decision_was_made(tab: Any, learned: Live) -> None:
     assert f"= mean {reasons['mean']:.2f}" in page.get_by_test_id("why-because").first.inner_text()
 
 
+def test_an_overloaded_service_is_asked_again(tab: Any) -> None:
+    refused = {"type": "about:blank", "status": 429, "code": "overloaded", "detail": "the service is overloaded"}
+    left = [True, True]
+
+    def answer(route: Any) -> None:
+        if left:
+            left.pop()
+            route.fulfill(status=429, headers={"retry-after": "0"}, json=refused)
+        else:
+            route.continue_()
+
+    tab.page.route("**/v1/items/list", answer)
+    page = tab.go("items")
+    page.get_by_test_id("items-map").wait_for()
+    assert not left
+    assert page.get_by_role("alert").count() == 0
+
+
 def test_a_decision_that_is_none_is_refused_in_words(tab: Any) -> None:
     page = tab.go("why?id=41-00000000")
     page.get_by_role("alert").wait_for()

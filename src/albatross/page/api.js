@@ -12,11 +12,14 @@ export const reachable = signal(true);
 export const returns = signal(0); // how often the service became reachable again
 export const scale = signal([1, 5]);
 
+const AGAIN = 5; // how often a request is sent again while the service is overloaded
+
 export class Problem extends Error {
-  constructor(status, code, detail) {
+  constructor(status, code, detail, pause = 1) {
     super(detail);
     this.status = status;
     this.code = code;
+    this.pause = pause; // seconds to wait before the request is sent again
   }
 }
 
@@ -30,13 +33,26 @@ function headers() {
 async function problemOf(response) {
   try {
     const told = await response.json();
-    return new Problem(response.status, told.code, told.detail);
+    return new Problem(response.status, told.code, told.detail, Number(response.headers.get("retry-after") ?? 1));
   } catch {
     return new Problem(response.status, "refused", `the service answered with status ${response.status}`);
   }
 }
 
+/** Send a request. An overloaded service (429) has changed nothing, so the same request is sent again after a pause. */
 async function send(method, path, body, abort) {
+  for (let left = AGAIN; ; left -= 1) {
+    try {
+      return await sendOnce(method, path, body, abort);
+    } catch (problem) {
+      if (problem.status !== 429 || left === 0) throw problem;
+      await new Promise((resolve) => setTimeout(resolve, 1000 * problem.pause));
+      abort?.throwIfAborted();
+    }
+  }
+}
+
+async function sendOnce(method, path, body, abort) {
   let response;
   try {
     response = await fetch(HOME + path, {

@@ -161,6 +161,15 @@ def _cluster(address: str, snapshots: Path) -> Iterator[str]:
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait()
+            _end_session(process.pid)
+
+
+def _end_session(leader: int) -> None:
+    """Kill what is left of a session. An agent of Ray that was just starting looks for its raylet for minutes before it ends."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended
+            if os.getsid(int(folder.name)) == leader:
+                os.kill(int(folder.name), signal.SIGKILL)
 
 
 def _watch(address: str, crowd: Crowd, seconds: float) -> None:

@@ -137,6 +137,7 @@ def test_one_shard_of_a_cluster_is_the_engine_of_one_machine(databases: Place, t
         Town(databases.address("shop"), tmp_path / "town", OPTIONS, shards=1, exchange=False) as town,
         Engine(tmp_path / "one", OPTIONS) as one,
     ):
+        one.wait_ready()
         for number in range(10):
             for ask in (town.ask, one.ask):
                 ask(Feedback(f"e{number}", 1 + number % 5, user=f"u{number % 3}", item=f"i{number % 4}"))

@@ -4,7 +4,6 @@ Events get new numbers, so decisions get new ids. Erased events have no user any
 events that erased them, are in the first log, and their ids are recognised on every shard.
 """
 
-import contextlib
 import secrets
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -38,7 +37,7 @@ from albatross.service.storage.folder import KEYS
 from albatross.service.storage.mark import Head
 from albatross.service.storage.migration import reading_log
 from albatross.service.storage.postgres.log import copy_rows
-from albatross.service.storage.postgres.session import BIRTH, CATALOGUE, Session, connect, make_tables, name_of, shards_of, understood
+from albatross.service.storage.postgres.session import CATALOGUE, Session, beginning
 from albatross.service.storage.reading import Progress, nothing, read_events, read_genesis
 from albatross.service.storage.store import NO_CHAIN, ReadableLog, Row, chained
 
@@ -55,7 +54,6 @@ class Divided(NamedTuple):
 
 def divide(folder: Path, address: str, shards: int, progress: Progress = nothing) -> Divided:
     """Make a cluster of several shards from the log of a folder, with its keys. The folder is not changed. Makes all or nothing."""
-    where = name_of(address)
     with reading_log(folder) as log:
         genesis = read_genesis(log, str(folder))
         check_shards(policy_of(genesis), shards)
@@ -63,20 +61,8 @@ def divide(folder: Path, address: str, shards: int, progress: Progress = nothing
         verdict = verify(log, folder, genesis, progress)
         keys = (folder / KEYS).read_bytes() if (folder / KEYS).exists() else None
         genesis = replace(genesis, folder=secrets.token_hex(8), shards=shards)
-        with (
-            contextlib.closing(connect(address, writing=True, application_name="albatross birth")) as session,
-            understood(where),
-            session.transaction(),
-        ):
-            session.execute("SELECT pg_advisory_xact_lock(%s)", (BIRTH,))
-            if shards_of(session, where):
-                raise InvalidInput(f"{where} has a log already; accepted: a database without one")
-            make_tables(session, shards)
+        with beginning(address, shards, keys) as session:
             _Writing(session, log, genesis, counts).write()
-            if keys is not None:
-                if session.execute("SELECT FROM albatross.keys").fetchone() is not None:
-                    raise InvalidInput(f"{where} has keys, and so has {folder}; accepted: a database without keys")
-                session.execute("INSERT INTO albatross.keys VALUES (1, %s)", (keys,))
     return Divided(verdict, counts)
 
 

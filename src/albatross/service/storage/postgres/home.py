@@ -15,7 +15,7 @@ from albatross.service.storage.migration import reading_log
 from albatross.service.storage.postgres.keyring import PostgresKeyring
 from albatross.service.storage.postgres.lease import Lease
 from albatross.service.storage.postgres.log import PostgresLog, PostgresReader, copy_rows
-from albatross.service.storage.postgres.session import BIRTH, connect, make_tables, name_of, shards_of, understood
+from albatross.service.storage.postgres.session import beginning, connect, name_of, shards_of, understood
 from albatross.service.storage.postgres.sharing import ShardLog
 from albatross.service.storage.postgres.wire import Kept
 from albatross.service.storage.remote import RemoteSnapshots
@@ -160,27 +160,14 @@ class PostgresHome:
 
 def create(address: str, rows: Iterable[Sequence[Written]], handles: Iterable[Sequence[Kept]], keys: bytes | None = None) -> Head:
     """Make the tables and the log of one shard from rows of a log. Makes all or nothing."""
-    where = name_of(address)
     head = Head(0, NO_CHAIN)
-    with (
-        contextlib.closing(connect(address, writing=True, application_name="albatross birth")) as session,
-        understood(where),
-        session.transaction(),
-    ):
-        session.execute("SELECT pg_advisory_xact_lock(%s)", (BIRTH,))
-        if shards_of(session, where):
-            raise InvalidInput(f"{where} has a log already; accepted: a database without one")
-        make_tables(session, 1)
+    with beginning(address, 1, keys) as session:
         for part in rows:
             copy_rows(session, 0, part, ())
             head = Head(part[-1][0], part[-1][3])
         for kept in handles:
             copy_rows(session, 0, (), kept)
         session.execute("INSERT INTO albatross.shards (shard, seq, chain) VALUES (0, %s, %s)", head)
-        if keys is not None:
-            if session.execute("SELECT FROM albatross.keys").fetchone() is not None:
-                raise InvalidInput(f"{where} has keys, and so has the log to import; accepted: a database without keys")
-            session.execute("INSERT INTO albatross.keys VALUES (1, %s)", (keys,))
     return head
 
 

@@ -150,3 +150,23 @@ def make_tables(session: Session, shards: int) -> None:
     for statement in TABLES if shards == 1 else (*TABLES, *SEVERAL):
         session.execute(statement)
     session.execute("INSERT INTO albatross.about VALUES (%s, %s)", (FORMAT, shards))
+
+
+@contextlib.contextmanager
+def beginning(address: str, shards: int, keys: bytes | None = None) -> Iterator[Session]:
+    """A transaction that makes a database of so many shards: its tables, what the caller writes, and keys. Makes all or nothing."""
+    where = name_of(address)
+    with (
+        contextlib.closing(connect(address, writing=True, application_name="albatross birth")) as session,
+        understood(where),
+        session.transaction(),
+    ):
+        session.execute("SELECT pg_advisory_xact_lock(%s)", (BIRTH,))
+        if shards_of(session, where):
+            raise InvalidInput(f"{where} has a log already; accepted: a database without one")
+        make_tables(session, shards)
+        yield session
+        if keys is not None:
+            if session.execute("SELECT FROM albatross.keys").fetchone() is not None:
+                raise InvalidInput(f"{where} has keys, and so has the log to import; accepted: a database without keys")
+            session.execute("INSERT INTO albatross.keys VALUES (1, %s)", (keys,))

@@ -7,13 +7,12 @@ transaction that writes to its own log. If another shard was first, nothing is k
 import contextlib
 from collections.abc import Sequence
 
-from albatross.core.errors import InvalidInput
 from albatross.service.storage.events import decode, handles_of, is_shared
 from albatross.service.storage.mark import Head
 from albatross.service.storage.migration import ANSWERED
 from albatross.service.storage.postgres.bases import BEGIN
 from albatross.service.storage.postgres.log import CHUNK, PostgresLog, PostgresReader, copy_rows
-from albatross.service.storage.postgres.session import BIRTH, CATALOGUE, connect, make_tables, name_of, shards_of, understood
+from albatross.service.storage.postgres.session import CATALOGUE, beginning, understood
 from albatross.service.storage.store import NO_CHAIN, SALT, CatalogueMoved, DamagedLog, Row, Written, chained, check_rows
 
 
@@ -97,16 +96,7 @@ def _head_of(entries: Sequence[Written]) -> Head:
 
 def create_shards(address: str, first: Sequence[Row]) -> None:
     """Make the tables of several shards, each with its first event, and an empty catalogue. Makes all or nothing."""
-    where = name_of(address)
-    with (
-        contextlib.closing(connect(address, writing=True, application_name="albatross birth")) as session,
-        understood(where),
-        session.transaction(),
-    ):
-        session.execute("SELECT pg_advisory_xact_lock(%s)", (BIRTH,))
-        if shards_of(session, where):
-            raise InvalidInput(f"{where} has a log already; accepted: a database without one")
-        make_tables(session, len(first))
+    with beginning(address, len(first)) as session:
         session.execute("INSERT INTO albatross.shards (shard, seq, chain) VALUES (%s, 0, %s)", (CATALOGUE, NO_CHAIN))
         for shard, row in enumerate(first):
             written = chained(Head(0, NO_CHAIN), [row])

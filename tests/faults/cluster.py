@@ -301,8 +301,7 @@ async def torment(
         writing = [asyncio.create_task(client.run()) for client in clients]
         pruned = asyncio.create_task(asyncio.to_thread(prune_at_last, address, folder))
         for number, kinds in enumerate(rounds):
-            answered.clear()
-            await answered.wait()
+            await _answers(CLIENTS, story, answered)
             if number in paused:
                 await asyncio.to_thread(tormentor.pause)
             back = tormentor.harm(kinds, await asyncio.to_thread(tormentor.status, tormentor.whole))
@@ -311,12 +310,11 @@ async def torment(
             if machines is not None:
                 machines.replace()  # by the main thread: Ray lets no other begin a node
             if tell:
-                acknowledged = len(story.acknowledged) + len(story.decisions)
-                print(f"{tormentor.done.total():,} faults in {time.monotonic() - began:.0f} s, {acknowledged:,} acknowledged", flush=True)
+                told = f"{tormentor.done.total():,} faults in {time.monotonic() - began:.0f} s, {_acknowledged(story):,} acknowledged"
+                print(told, flush=True)
         await asyncio.to_thread(tormentor.rest)
         await pruned
-        answered.clear()
-        await answered.wait()
+        await _answers(CLIENTS, story, answered)
         for client in clients:
             client.ending = True
         await asyncio.gather(*writing)
@@ -326,6 +324,18 @@ async def torment(
         if cluster.process.poll() is None:
             cluster.process.kill()
     return judge(address, folder, story, dict(tormentor.done), code, time.monotonic() - began)
+
+
+def _acknowledged(story: Story) -> int:
+    return len(story.acknowledged) + len(story.decisions)
+
+
+async def _answers(more: int, story: Story, answered: asyncio.Event) -> None:
+    """Wait until so many more requests were acknowledged."""
+    wanted = _acknowledged(story) + more
+    while _acknowledged(story) < wanted:
+        answered.clear()
+        await answered.wait()
 
 
 def judge(address: str, folder: Path, story: Story, faults: dict[str, int], code: int, seconds: float) -> Verdict:
@@ -354,7 +364,7 @@ def judge(address: str, folder: Path, story: Story, faults: dict[str, int], code
             miscounted += any(int(model.ledger.item_ratings[number]) != rated[name] for model in models)
     return Verdict(
         faults=faults,
-        acknowledged=len(story.acknowledged) + len(story.decisions),
+        acknowledged=_acknowledged(story),
         lost=len(set(story.acknowledged) - set(delivered)) + len(story.decisions - set(decisions)) + len(story.lost_decisions),
         unexpected=len(set(delivered) - story.sent) + len(set(decisions) - story.asked),
         duplicated=sum(count - 1 for count in (*delivered.values(), *decisions.values())),

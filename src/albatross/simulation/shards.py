@@ -26,7 +26,7 @@ from albatross.core.policy import Policy
 from albatross.core.recording import Recording
 from albatross.core.state import reserve
 from albatross.core.streams import stream
-from albatross.environments.telling import told
+from albatross.environments.telling import informed, told
 from albatross.kernels.compiling import program
 from albatross.kernels.operations import Slate, select, update
 from albatross.metrics.ndcg import NDCG, Ruler
@@ -163,7 +163,7 @@ def simulate_shards(
     check_whole("jobs", jobs, 1)
     interval = max(environment.n_items // PART_OF_AN_UPDATE, 1) if exchange is None else exchange
     check_whole("exchange", interval, 1)
-    given = as_policy(policy)
+    given = informed(as_policy(policy), environment)
     check_shards(given, shards)
     if shards == 1:
         return simulate(policy, environment, horizon, seed, ndcg, progress)

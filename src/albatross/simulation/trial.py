@@ -15,7 +15,7 @@ from albatross.core.plain import Plain, Player, as_policy
 from albatross.core.policy import Policy
 from albatross.core.recording import Recording
 from albatross.core.state import reserve
-from albatross.environments.telling import told
+from albatross.environments.telling import informed, told
 from albatross.kernels.compiling import program
 from albatross.kernels.operations import Slate, select, update
 from albatross.metrics.ndcg import NDCG, Ruler
@@ -60,7 +60,8 @@ def simulate(
 ) -> Recording:
     """Run a policy in a fresh world of this environment for `horizon` steps.
 
-    The same seed gives every policy the same world, the same arrivals and the same noise. A policy in plain Python is given by
+    The same seed gives every policy the same world, the same arrivals and the same noise. Where no pair comes back, a policy that wants to
+    know is told so; the recording has the recipe that ran. A policy in plain Python is given by
     the class or function that makes it, or by `plain(maker, parameter=value)`.
     `ndcg` also measures each ranking, if relevances have a lower bound.
     `progress` is called with the number of steps done since the last call.
@@ -85,7 +86,7 @@ def begin(
     """A trial before its first step, to be run in slices."""
     check_whole("horizon", horizon, 1)
     check_whole("seed", seed, 0)
-    recipe = as_policy(policy)
+    recipe = informed(as_policy(policy), environment)
     if isinstance(recipe, Plain):
         return PlainLife(recipe, environment, horizon, seed, ndcg)
     return CompiledLife(recipe, environment, horizon, seed, ndcg)

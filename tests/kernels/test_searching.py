@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from albatross.core.agent import Agent
-from albatross.core.beliefs import choose_supposing
+from albatross.core.asking.beliefs import choose_supposing
 from albatross.core.streams import stream
 from albatross.kernels.mean_field import shelving
 from albatross.kernels.mean_field.bounding import bound_blocks

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from albatross.core.errors import InvalidInput
-from albatross.core.exchange import check_shards
+from albatross.core.sharing.exchange import check_shards
 from albatross.service.cluster.placing import shard_of
 from albatross.service.engine.learned.options import policy_of
 from albatross.service.engine.recovering.verifying import Verdict, verify

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from albatross.core.agent import Agent, choose, room_for_best
-from albatross.core.beliefs import choose_supposing
+from albatross.core.asking.beliefs import choose_supposing
+from albatross.core.asking.together import best_of_slate
 from albatross.core.streams import stream
-from albatross.core.together import best_of_slate
 from albatross.kernels.operations import ALL_ITEMS, Items, offers, suppose
 from albatross.service.api.answers import ConfidenceRegion, Explanation, HistoryEntry, UserView
 from albatross.service.api.errors import NoEligibleCandidate

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from albatross.core.agent import Agent
+from albatross.core.asking.together import best_of_slate
 from albatross.core.streams import Turner
-from albatross.core.together import best_of_slate
 from albatross.kernels.operations import ALL_ITEMS, Items, Slate, offers, suppose
 from albatross.service.api.requests import Recommend
 from albatross.service.api.rules import Fresh, Quota, Where

@@ -7,7 +7,7 @@ import math
 from collections.abc import Container, Sequence
 from typing import Any, NamedTuple
 
-from albatross.core.together import NOT_CHOSEN, choose_together
+from albatross.core.asking.together import NOT_CHOSEN, choose_together
 from albatross.kernels.operations import Items, offers, suppose
 from albatross.service.api.errors import Refused
 from albatross.service.api.requests import Feedback, Recommend, Request

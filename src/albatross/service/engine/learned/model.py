@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from albatross.core.accounts import Accounts
 from albatross.core.agent import Agent
+from albatross.core.asking.accounts import Accounts
 from albatross.core.errors import InvalidInput
 from albatross.core.memory import footprint, require_memory
 from albatross.core.policy import Policy

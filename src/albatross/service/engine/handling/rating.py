@@ -140,7 +140,7 @@ def _check_rated(group: Group, rated: Rated | Reacted) -> None:
         raise UnknownItem(f"item is {rated.item!r}; accepted, as the catalogue is closed: an item that was upserted")
     view.late_ratings += 1
     stranger = rated.user not in group.model.users and rated.user not in view.late_users
-    if known and not stranger and view.late_ratings <= group.model.affordable:
+    if known and not stranger and group.model.ratings + view.late_ratings <= group.model.room.ratings:
         return
     if not known:
         view.late_items.add(rated.item)

@@ -30,10 +30,10 @@ from albatross.service.storage.events import (
     Reacted,
     decode,
     encode,
-    handles_of,
     is_shared,
 )
 from albatross.service.storage.folder import KEYS
+from albatross.service.storage.handles import handles_of
 from albatross.service.storage.mark import Head
 from albatross.service.storage.migration import reading_log
 from albatross.service.storage.postgres.log import copy_rows

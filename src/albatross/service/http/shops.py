@@ -13,7 +13,7 @@ import msgspec
 from albatross.service.api.answers import Alive, Phase, Readiness
 from albatross.service.api.errors import MethodNotAllowed, NotFound, NotReady, Overloaded
 from albatross.service.api.requests import AskVersion
-from albatross.service.api.routes import HEALTH, METRICS, PAGE, READY
+from albatross.service.api.route import HEALTH, METRICS, PAGE, READY
 from albatross.service.engine.tickets import Ticket
 from albatross.service.http.access.admission import Admission
 from albatross.service.http.access.keys import Keys, Unverified

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from albatross.service.api.errors import BadValue, MethodNotAllowed, NotFound, NotReady, Overloaded, Refused
-from albatross.service.api.routes import EVENTS, JSON
+from albatross.service.api.route import EVENTS, JSON
 from albatross.service.http.access.names import LOOPBACK, Names
 from albatross.service.http.documents.pages import page_files
 from albatross.service.http.metrics import Meter

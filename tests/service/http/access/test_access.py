@@ -14,7 +14,8 @@ import pytest
 from live import Live, Reply
 
 from albatross.cli import main
-from albatross.service.api.routes import ROUTES, STREAM, Route
+from albatross.service.api.route import STREAM, Route
+from albatross.service.api.routes import ROUTES
 from albatross.service.http.access.keys import SCOPES, Keys
 from albatross.service.http.process import Address
 

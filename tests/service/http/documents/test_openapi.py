@@ -10,7 +10,8 @@ import pytest
 from live import Live
 
 from albatross.service.api.requests import Feedback
-from albatross.service.api.routes import JSON, ROUTES, SCHEMA, Route
+from albatross.service.api.route import JSON, SCHEMA, Route
+from albatross.service.api.routes import ROUTES
 from albatross.service.http.access.keys import SCOPES, Keys
 from albatross.service.http.documents.openapi import describe
 

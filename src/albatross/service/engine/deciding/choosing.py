@@ -19,7 +19,8 @@ from albatross.service.api.requests import Recommend
 from albatross.service.engine.deciding.overlay import Overlay
 from albatross.service.engine.deciding.reasoning import CLOSE, explain, finite, reasons_of, region_of, shown_items
 from albatross.service.engine.learned.ledger import rated_by
-from albatross.service.engine.learned.model import NONE, PENDING, Model, waiting_at
+from albatross.service.engine.learned.model import NONE, Model
+from albatross.service.engine.learned.pending import PENDING, waiting_at
 from albatross.service.storage.events import Decided, Genesis, Placed, Rules
 
 AS_EXPECTED = np.full(PENDING, np.nan)

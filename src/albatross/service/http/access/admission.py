@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable
 
 from albatross.service.api.errors import Denied, Overloaded, Unauthorized
-from albatross.service.api.routes import Scope
+from albatross.service.api.route import Scope
 from albatross.service.http.access.keys import Key, Keys, Unverified
 from albatross.service.http.access.names import Names
 from albatross.service.http.bridge import Asked

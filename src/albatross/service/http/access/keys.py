@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from albatross.core.errors import InvalidInput, unknown
 from albatross.service.api.errors import NotReady
-from albatross.service.api.routes import Scope
+from albatross.service.api.route import Scope
 from albatross.service.storage.keyring import FileKeyring, Keyring
 
 SCOPES: tuple[str, ...] = get_args(Scope)

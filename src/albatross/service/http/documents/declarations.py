@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 
 from albatross.service.api.errors import BY_CODE, Refused
-from albatross.service.api.routes import JSON, ROUTES
+from albatross.service.api.route import JSON
+from albatross.service.api.routes import ROUTES
 
 TEMPLATE = "{name}"
 _PLAIN = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}

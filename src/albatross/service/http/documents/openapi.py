@@ -8,7 +8,8 @@ import msgspec
 from albatross.core.version import VERSION
 from albatross.service.api.answers import Problem
 from albatross.service.api.requests import Feedback, SetRewards, Suppose
-from albatross.service.api.routes import EVENTS, JSON, ROUTES, TEXT, Route, example_of
+from albatross.service.api.route import EVENTS, JSON, TEXT, Route
+from albatross.service.api.routes import ROUTES, example_of
 from albatross.service.api.rules import Where, schema_of_where
 from albatross.service.http.problems import MEANINGS, MEDIA_TYPE, problem
 

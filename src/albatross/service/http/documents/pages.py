@@ -6,7 +6,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
-from albatross.service.api.routes import PAGE
+from albatross.service.api.route import PAGE
 from albatross.service.http.documents.declarations import declarations
 
 KINDS = {

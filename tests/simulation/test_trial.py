@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from albatross import Agent, Recording, simulate
 from albatross.core.beliefs import choose_supposing
 from albatross.core.errors import InvalidInput
-from albatross.core.plain import plain
+from albatross.core.foreign.plain import plain
 from albatross.core.policy import Policy
 from albatross.core.streams import stream
 from albatross.environments.further import Late

@@ -6,10 +6,10 @@ from enum import StrEnum
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from albatross.core.environment import Truth
-from albatross.core.outside import Parcel, name_of, pack, unpack
+from albatross.core.foreign.outside import Parcel, name_of, pack, unpack
 from albatross.core.parameters import Recipe
 from albatross.core.streams import Streams
-from albatross.kernels.sources import is_ours
+from albatross.kernels.building.sources import is_ours
 
 
 class Nothing(NamedTuple):

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from albatross.core.environment import Environment, World
 from albatross.core.errors import InvalidInput
+from albatross.core.foreign.plain import Candidates
 from albatross.core.memory import require_memory
-from albatross.core.plain import Candidates
 from albatross.core.recording import Recording
 from albatross.core.streams import stream
 from albatross.environments.world import (

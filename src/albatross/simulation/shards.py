@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from albatross.core.agent import Agent
 from albatross.core.environment import Environment, World
 from albatross.core.errors import InvalidInput, check_whole
-from albatross.core.exchange import PART_OF_AN_UPDATE, Exchange, Payload, check_shards, exchange_interval
-from albatross.core.plain import as_policy
+from albatross.core.foreign.plain import as_policy
 from albatross.core.policy import Policy
 from albatross.core.recording import Recording
+from albatross.core.sharing.exchange import PART_OF_AN_UPDATE, Exchange, Payload, check_shards, exchange_interval
 from albatross.core.state import reserve
 from albatross.core.streams import stream
 from albatross.environments.telling import informed, told

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from albatross.core.agent import Agent
 from albatross.core.environment import Environment, World
 from albatross.core.errors import check_whole
+from albatross.core.foreign.plain import Plain, Player, as_policy
 from albatross.core.memory import check_sizes
-from albatross.core.plain import Plain, Player, as_policy
 from albatross.core.policy import Policy
 from albatross.core.recording import Recording
 from albatross.core.state import reserve

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from albatross.core.environment import Environment
+from albatross.core.foreign.outside import digest_of
 from albatross.core.memory import footprint
-from albatross.core.outside import digest_of
 from albatross.core.policy import Policy
 from albatross.core.recording import Recording
 from albatross.environments.telling import informed

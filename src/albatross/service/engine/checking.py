@@ -9,7 +9,7 @@ from albatross.service.api.requests import Feedback, FeedbackBatch, Recommend, R
 from albatross.service.api.rules import MOST_QUOTAS, By
 from albatross.service.api.values import MOST_CANDIDATES, MOST_SHOWN, check_count, check_id
 from albatross.service.engine.learned.filtering import check_where
-from albatross.service.storage.events import answer_handle, event_handle, request_handle
+from albatross.service.storage.handles import answer_handle, event_handle, request_handle
 
 RANKINGS = get_args(By)
 

@@ -8,19 +8,8 @@ from msgspec import MsgspecError
 from msgspec.structs import replace
 
 from albatross.core.errors import InvalidInput
-from albatross.service.storage.events import (
-    FORMAT,
-    Adopt,
-    Based,
-    Event,
-    Genesis,
-    adoption_handle,
-    base_handle,
-    decode,
-    decode_all,
-    erased_by,
-    handles_of,
-)
+from albatross.service.storage.events import FORMAT, Adopt, Based, Event, Genesis, decode, decode_all, erased_by
+from albatross.service.storage.handles import adoption_handle, base_handle, handles_of
 from albatross.service.storage.store import DamagedLog, ReadableLog
 
 Progress = Callable[[int, int], None]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import asdict, astuple
 
-from albatross.core.accounts import MOST_PARTS
 from albatross.core.agent import Agent
+from albatross.core.asking.accounts import MOST_PARTS
 from albatross.kernels.accounting import UNKNOWN, Account
 from albatross.service.api.answers import ConfidenceRegion, Contribution, Explanation, ItemExplanation, ShownItem
 from albatross.service.engine.deciding.overlay import Overlay

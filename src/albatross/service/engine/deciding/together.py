@@ -7,7 +7,7 @@ import math
 from collections.abc import Container, Sequence
 from typing import Any, NamedTuple
 
-from albatross.core.together import NOT_CHOSEN, choose_together
+from albatross.core.asking.together import NOT_CHOSEN, choose_together
 from albatross.kernels.operations import Items, offers, suppose
 from albatross.service.api.errors import Refused
 from albatross.service.api.requests import Feedback, Recommend, Request
@@ -18,7 +18,8 @@ from albatross.service.engine.deciding.reasoning import CLOSE, explain, finite
 from albatross.service.engine.deciding.ruling import decide, rules_of
 from albatross.service.engine.learned.filtering import check_where
 from albatross.service.engine.learned.model import NONE
-from albatross.service.storage.events import Placed, request_handle
+from albatross.service.storage.events import Placed
+from albatross.service.storage.handles import request_handle
 
 
 class Asked(NamedTuple):

@@ -13,7 +13,8 @@ from albatross.service.engine.handling.attempting import attempt
 from albatross.service.engine.learned.reacting import Earlier, check_replaces, check_rewards, content_of_request, reaction, reward_of
 from albatross.service.engine.learned.silence import GiveUp, Hushed
 from albatross.service.engine.viewing import find_decision
-from albatross.service.storage.events import SILENCE, Rated, Reacted, Rewards, content_of, decode, event_handle, rewards_handle
+from albatross.service.storage.events import SILENCE, Rated, Reacted, Rewards, decode
+from albatross.service.storage.handles import content_of, event_handle, rewards_handle
 from albatross.service.storage.migration import ANSWERED
 from albatross.service.storage.numbering import answering_handle, answers_before, last_number
 
@@ -139,7 +140,7 @@ def _check_rated(group: Group, rated: Rated | Reacted) -> None:
         raise UnknownItem(f"item is {rated.item!r}; accepted, as the catalogue is closed: an item that was upserted")
     view.late_ratings += 1
     stranger = rated.user not in group.model.users and rated.user not in view.late_users
-    if known and not stranger and view.late_ratings <= group.model.affordable:
+    if known and not stranger and group.model.ratings + view.late_ratings <= group.model.room.ratings:
         return
     if not known:
         view.late_items.add(rated.item)

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from albatross import Agent, Recording, simulate
-from albatross.core.beliefs import choose_supposing
+from albatross.core.asking.beliefs import choose_supposing
 from albatross.core.errors import InvalidInput
 from albatross.core.foreign.plain import plain
 from albatross.core.policy import Policy

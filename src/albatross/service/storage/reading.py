@@ -105,9 +105,7 @@ def summed(handles: Iterable[tuple[bytes, int]], start: Sum = NO_HANDLES) -> Sum
     joined = b"".join(names)
     if len(joined) != 16 * len(rows):
         raise DamagedLog("the log is damaged in its table of handles: a handle has the wrong length")
-    words = np.frombuffer(joined, np.uint64)
-    odd = 2 * np.array(rows, np.uint64) + np.uint64(1)
-    first, second = (int((words[column::2] * odd).sum()) for column in (0, 1))
+    first, second = ((2 * np.array(rows, np.uint64) + np.uint64(1)) @ np.frombuffer(joined, np.uint64).reshape(-1, 2)).tolist()
     return (start[0] + first) & (2**64 - 1), (start[1] + second) & (2**64 - 1)
 
 

@@ -10,7 +10,7 @@ from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import Vector
 from albatross.kernels.mean_field.gittins import bonus
 from albatross.kernels.mean_field.learning import pair_weight, part_of_pair, place_user
-from albatross.kernels.mean_field.measuring import position_of
+from albatross.kernels.mean_field.measuring import is_met, position_of
 from albatross.kernels.mean_field.moments import add_moments, expected_mean, fit, row_start, solve, whitened_square
 from albatross.kernels.mean_field.valuing import describe_stranger, top_of_scale
 from albatross.kernels.operations import Items, Slate
@@ -60,6 +60,15 @@ def suppose_ratings(state: Any, scratch: Any, user: int, items: Items, rewards: 
     fit(work, work.sums, work.rights, state.user_variance, 0.0, figures.noise)
     for a in range(work.mean.size):
         work.mean[a] = work.rights[a]
+
+
+@kernel
+def all_met_as_predicted(state: Any, items: Items, rewards: Vector) -> bool:
+    """Whether all supposed ratings are as predicted, and of items that have ratings."""
+    for position in range(items.size):
+        if not (math.isnan(rewards[position]) and is_met(state, items[position])):
+            return False
+    return True
 
 
 @kernel

@@ -25,6 +25,9 @@ class Ticket:
 
     __slots__ = ("answer", "error", "request", "since", "tell", "weight")
 
+    becomes_json = False
+    """Whether the answer is only encoded. Then a large part of it may be JSON already."""
+
     def __init__(self, request: Request[Any], tell: "Tell") -> None:
         self.request = request
         self.tell = tell

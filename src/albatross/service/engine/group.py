@@ -9,11 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from msgspec import Raw
 from msgspec.structs import replace
 
-from albatross.service.api.answers import (
-    Answer,
-)
+from albatross.service.api.answers import Answer, Explanation
 from albatross.service.api.errors import (
     EventReused,
     Refused,
@@ -23,7 +22,6 @@ from albatross.service.api.errors import (
 from albatross.service.api.requests import Recommend, Request
 from albatross.service.engine.answering import decision_of
 from albatross.service.engine.checking import handles_asked, is_likely_new
-from albatross.service.engine.deciding.choosing import Outcome
 from albatross.service.engine.deciding.overlay import Overlay
 from albatross.service.engine.deciding.ruling import handles_of_request
 from albatross.service.engine.deciding.together import decide_together
@@ -99,7 +97,7 @@ class Group:
         self.kept = self.store.find_all(list(self._asked)) if self._asked else {}
         written: list[tuple[Ticket, Finish]] = []
         read: list[tuple[Ticket, Finish]] = []
-        decided: list[tuple[Ticket, int, Outcome]] = []
+        decided: list[tuple[Ticket, int, Decided, Explanation | Raw | None]] = []
         """With the numbers of their events."""
         try:
             ahead = decide_together(self.view, requests, self.kept, self.head, self.now, self.engaged.incarnation)
@@ -109,7 +107,8 @@ class Group:
             kind = type(request)
             if outcome is not None:
                 assert isinstance(request, Recommend)
-                decided.append((ticket, self.put_early(outcome.event, handles_of_request(request)), outcome))
+                seq = self.put_early(outcome.event, handles_of_request(request) if request.request_id is not None else ())
+                decided.append((ticket, seq, outcome.event, _kept(ticket, outcome.explanation)))
                 continue
             try:
                 finish = (writing.get(kind) or reading[kind])(self, request)
@@ -129,7 +128,7 @@ class Group:
             if failed:
                 raise
             written, decided = [], []
-        for ticket, seq, (event, explanation) in decided:
+        for ticket, seq, event, explanation in decided:
             ticket.answer = decision_of(self.model.genesis, seq, event, explanation)
         for ticket, finish in written + read:
             try:
@@ -194,6 +193,11 @@ class Group:
         if handle in self.fresh or handle in self.kept:
             return True
         return handle not in self._asked and self.store.find(handle) is not None
+
+
+def _kept(ticket: Ticket, explanation: Explanation | None) -> Explanation | Raw | None:
+    """An explanation until its decision is on disk: as JSON if it becomes that anyway, because its hundred numbers are at hand now."""
+    return Raw(encode(explanation)) if explanation is not None and ticket.becomes_json else explanation
 
 
 Handler = Callable[[Group, Any], Finish]

@@ -20,7 +20,7 @@ from albatross.kernels.mean_field.population import count_rating, learn_populati
 from albatross.kernels.mean_field.valuing import nothing_known, rank_items, reach_of, returning_part, scales_of, value_stranger
 from albatross.kernels.operations import Slate
 from albatross.policies.mean_field import MeanField
-from albatross.studies.paper import available_environments
+from albatross.studies.reproducing.paper import available_environments
 from benchmarks.measuring import Line, Quantity
 from benchmarks.stepping import Watched, new_reading, now, reading_cost
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from albatross.core.agent import Agent, choose
-from albatross.core.beliefs import choose_supposing
+from albatross.core.asking.beliefs import choose_supposing
 from albatross.core.streams import stream
 from albatross.kernels.mean_field.side_by_side import may_reach
 from albatross.kernels.mean_field.valuing import Scales, reach_of, value_items

@@ -279,8 +279,8 @@ def test_told_that_no_pair_comes_back_it_finds_vectors_sooner() -> None:
     world = Gaussian(n_users=80, n_items=80, repeats=False)
     seeds = range(12)
     unsure, told = (
-        sum(simulate(MeanField(returns=returns), world, horizon=2500, seed=seed).pseudo_regret.sum() for seed in seeds)
-        for returns in (None, False)
+        sum(simulate(MeanField(informed=informed), world, horizon=2500, seed=seed).pseudo_regret.sum() for seed in seeds)
+        for informed in (False, True)
     )
     assert told < 0.97 * unsure
 

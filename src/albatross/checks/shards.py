@@ -7,8 +7,8 @@ import numpy as np
 
 from albatross.checks.worlds import beginner
 from albatross.core.agent import Agent
-from albatross.core.exchange import Exchange, Gathering, Payload, part
 from albatross.core.policy import Policy
+from albatross.core.sharing.exchange import Exchange, Gathering, Payload, part
 from albatross.core.state import flatten, identity
 from albatross.core.streams import stream
 

@@ -22,9 +22,9 @@ import platformdirs
 from numba.core import event
 from numba.extending import register_jitable
 
-from albatross.kernels.explaining import COMPLAINTS, explained
-from albatross.kernels.optimizing import optimized_once
-from albatross.kernels.sources import SCRIPT, implementers, is_ours, sources_of
+from albatross.kernels.building.explaining import COMPLAINTS, explained
+from albatross.kernels.building.optimizing import optimized_once
+from albatross.kernels.building.sources import SCRIPT, implementers, is_ours, sources_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -2,7 +2,8 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from dataclasses import replace as changed
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -87,7 +88,7 @@ class MeanField(Policy):
     who has a top item is not explored further.
 
     Symbols: rank k; `top` the top of the scale, if none is given the largest rating seen; `returns` r, if it is known; `refreshes` how many
-    other users and items a rating may refit at most; `memory` and `optimism` exist to be switched off.
+    other users and items a rating may refit at most; `informed`, `memory` and `optimism` exist to be switched off.
 
     Cost: select O(|I_u| k² + k³ + |C| k²), update O(R |I| k² + R k³), I_u the distinct items the user has rated, R `refreshes`; memory
     O((n + m) k² + distinct pairs). In a large catalogue the best item is found, exactly, without looking at most of it.
@@ -135,13 +136,17 @@ class MeanField(Policy):
     rank: int = parameter(5, "length of the user and item vectors (k)", at_least=1)
     top: float | None = parameter(None, "top of the rating scale; none: the largest rating seen so far")
     refreshes: int = parameter(1, "other users, and items, refitted per rating at most", at_least=0)
-    returns: bool | None = parameter(None, "whether rated items are offered again; none: learned from the candidates")
+    returns: bool | None = parameter(None, "whether rated items are offered again; none: told by the world, or learned from the candidates")
+    informed: bool = parameter(True, "whether the world may tell it that")
     memory: bool = parameter(True, "whether a user's own ratings of an item count beyond the model")
     optimism: float = parameter(1.0, "multiplier of the value of trying an item", at_least=0)
 
     def settings(self) -> "Settings":
         returns = math.nan if self.returns is None else float(self.returns)
         return Settings(math.inf if self.top is None else self.top, self.refreshes, returns, float(self.memory), self.optimism)
+
+    def knowing(self, returns: bool) -> Self:
+        return changed(self, returns=returns) if self.returns is None and self.informed else self
 
     def init(self, n_users: int, n_items: int, streams: Streams, truth: Truth | None) -> "State":
         return State(*no_beliefs(self.rank, n_users, n_items))

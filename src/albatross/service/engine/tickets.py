@@ -37,11 +37,11 @@ class Ticket:
         """Its cost in simple requests."""
 
     @property
-    def event_ids(self) -> Iterable[str]:
+    def event_ids(self) -> Sequence[str]:
         request = self.request
-        if isinstance(request, Feedback):
+        if type(request) is Feedback:
             return (request.event_id,)
-        return [event.event_id for event in request.events] if isinstance(request, FeedbackBatch) else ()
+        return [event.event_id for event in request.events] if type(request) is FeedbackBatch else ()
 
 
 def _weight_of(request: Request[Any]) -> int:

@@ -5,7 +5,7 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from albatross.core.beliefs import parts_of_mean
+from albatross.core.asking.beliefs import parts_of_mean
 from albatross.core.errors import InvalidInput
 from albatross.kernels.operations import join, offers
 from albatross.service.api.errors import NoEligibleCandidate

@@ -8,19 +8,8 @@ from msgspec import MsgspecError
 from msgspec.structs import replace
 
 from albatross.core.errors import InvalidInput
-from albatross.service.storage.events import (
-    FORMAT,
-    Adopt,
-    Based,
-    Event,
-    Genesis,
-    adoption_handle,
-    base_handle,
-    decode,
-    decode_all,
-    erased_by,
-    handles_of,
-)
+from albatross.service.storage.events import FORMAT, Adopt, Based, Event, Genesis, decode, decode_all, erased_by
+from albatross.service.storage.handles import adoption_handle, base_handle, handles_of
 from albatross.service.storage.store import DamagedLog, ReadableLog
 
 Progress = Callable[[int, int], None]
@@ -116,9 +105,7 @@ def summed(handles: Iterable[tuple[bytes, int]], start: Sum = NO_HANDLES) -> Sum
     joined = b"".join(names)
     if len(joined) != 16 * len(rows):
         raise DamagedLog("the log is damaged in its table of handles: a handle has the wrong length")
-    words = np.frombuffer(joined, np.uint64)
-    odd = 2 * np.array(rows, np.uint64) + np.uint64(1)
-    first, second = (int((words[column::2] * odd).sum()) for column in (0, 1))
+    first, second = ((2 * np.array(rows, np.uint64) + np.uint64(1)) @ np.frombuffer(joined, np.uint64).reshape(-1, 2)).tolist()
     return (start[0] + first) & (2**64 - 1), (start[1] + second) & (2**64 - 1)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from albatross.core.files import whole_file
-from albatross.core.outside import digest_of
+from albatross.core.foreign.outside import digest_of
 from albatross.core.streams import stream
 from albatross.studies.comparison import Comparison
 from albatross.studies.showing import interval_heading, interval_note, label, show_interval, show_needs, show_number

@@ -39,6 +39,10 @@ SHARED_FOLDERS = ("kernels", "core", "environments", "metrics", "simulation")
 """Folders whose functions any compiled function may call. A policy also calls functions of its own file, never of another policy's."""
 
 
+CACHED = "kernels"
+"""The name of the folder for cached machine code, in that for all that is cached."""
+
+
 def kernel(function: Function) -> Function:
     """Let compiled code call a function. From Python it is still the interpreted function; `program` makes a compiled version."""
     return register_jitable(**OPTIONS)(function)
@@ -62,6 +66,12 @@ def program(function: Callable[..., Any], state_type: type | None = None) -> Cal
         compiled._compile_for_args = _explaining(compiled._compile_for_args, state_type)
     _programs[function, state_type] = compiled
     return compiled  # type: ignore[no-any-return]
+
+
+def is_wanted(function: Callable[..., Any], state_type: type) -> bool:
+    """Whether another process could compile a function for this one: nothing is on disk yet, and there is a folder for it."""
+    index = getattr(getattr(getattr(program(function, state_type), "_cache", None), "_cache_file", None), "_index_path", None)
+    return index is not None and not Path(index).exists() and cache_root().name == CACHED
 
 
 def _explaining(compile_for: Callable[..., Any], state_type: type | None) -> Callable[..., Any]:
@@ -129,7 +139,7 @@ def _digest(parts: list[bytes]) -> str:
 @functools.cache
 def cache_root() -> Path:
     """The folder for cached machine code: `ALBATROSS_CACHE`, or the user's cache folder, or a temporary folder."""
-    folder = Path(os.environ.get("ALBATROSS_CACHE") or platformdirs.user_cache_path("albatross")) / "kernels"
+    folder = Path(os.environ.get("ALBATROSS_CACHE") or platformdirs.user_cache_path("albatross")) / CACHED
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()

@@ -31,8 +31,8 @@ from albatross.kernels.building.keeping import Kept, parts_of
 from albatross.kernels.compiling import program
 from albatross.kernels.operations import select, update
 from albatross.metrics.ndcg import NDCG
-from albatross.simulation.public import Public, Record, answer, meet
-from albatross.simulation.trial import Stage, simulate
+from albatross.simulation.public import Public, Record, Stage, answer, meet
+from albatross.simulation.trial import simulate
 from albatross.simulation.waiting import live_late, room_for
 
 
@@ -122,8 +122,7 @@ class Shard:
         mind = Kept(Mind(agent.state, agent.settings, agent.scratch, self.slate))
         streams = (public.offering, agent.exploring, agent.learning)
         stage = Kept(Stage(public.world, public.users, public.record, public.ruler, *streams))
-        entry = program(live_late if self.late else live_here, type(agent.state))
-        entry(mind, stage, self.numbers, *self.late, start, draws)
+        program(live_late if self.late else live_here, type(agent.state))(mind, stage, self.numbers, *self.late, start, draws)
 
 
 def simulate_shards(

@@ -2,13 +2,13 @@
 
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from albatross.core.agent import Agent, Mind
-from albatross.core.environment import Environment, World
+from albatross.core.environment import Environment
 from albatross.core.errors import check_whole
 from albatross.core.foreign.plain import Plain, Player, as_policy
 from albatross.core.memory import check_sizes
@@ -19,23 +19,10 @@ from albatross.environments.telling import informed, told
 from albatross.kernels.building.keeping import Kept, parts_of
 from albatross.kernels.compiling import program
 from albatross.kernels.operations import select, update
-from albatross.metrics.ndcg import NDCG, Ruler
+from albatross.metrics.ndcg import NDCG
 from albatross.simulation.plain import PlainLife
-from albatross.simulation.public import CHUNK, Life, Public, Record, answer, meet
+from albatross.simulation.public import CHUNK, Life, Public, Stage, answer, meet
 from albatross.simulation.waiting import live_late, room_for
-
-
-class Stage(NamedTuple):
-    """What surrounds the policy in a trial. The object is the same in every call; only the contents of its arrays change."""
-
-    world: World
-    users: NDArray[np.int32]
-    """Who arrives, step by step."""
-    record: Record
-    ruler: Ruler
-    offering: np.random.Generator
-    exploring: np.random.Generator
-    learning: np.random.Generator
 
 
 def live(mind: Any, stage: Any, began: int, draws: NDArray[np.float64]) -> None:
@@ -106,10 +93,9 @@ class CompiledLife:
         truth = told(policy, environment, seed, self.public.world)
         self._agent = Agent(policy, environment.n_users, environment.n_items, seed, truth)
         self._slate = self._agent.slate._replace(whole=ndcg is not None)
-        delay, residents = self.public.world.delay, np.arange(environment.n_users, dtype=np.int32)
+        public, delay, residents = self.public, self.public.world.delay, np.arange(environment.n_users, dtype=np.int32)
         self._entry = program(live_late if delay else live, type(self._agent.state))
         self._late = (residents, room_for(delay)) if delay else ()
-        public = self.public
         streams = (public.offering, self._agent.exploring, self._agent.learning)
         self._stage = Kept(Stage(public.world, public.users, public.record, public.ruler, *streams))
         self._mind: Kept | None = None

@@ -19,7 +19,7 @@ from albatross.kernels.mean_field.choosing import NOT_TOLD, choose_best
 from albatross.kernels.mean_field.gathering import merge_population, refit_items, report_population
 from albatross.kernels.mean_field.learning import learn, place_user
 from albatross.kernels.mean_field.searching import is_searched, search
-from albatross.kernels.mean_field.supposing import adjust_supposed, attribute_mean, suppose_ratings, width_of_pair
+from albatross.kernels.mean_field.supposing import adjust_supposed, all_met_as_predicted, attribute_mean, suppose_ratings, width_of_pair
 from albatross.kernels.mean_field.valuing import nothing_known, rank_items
 from albatross.kernels.operations import (
     ELSEWHERE,
@@ -182,7 +182,7 @@ def choose_item(
         return search(state, settings, scratch, user, candidates, candidates[:0], slate.means[:0], slate, random)
     position, propensity = NOT_TOLD, 0.0
     if not slate.whole and slate.best.size == 0:
-        position, propensity = choose_best(state, settings, scratch, user, candidates, slate, random)
+        position, propensity = choose_best(state, settings, scratch, user, candidates, candidates[:0], slate, random)
     if position == NOT_TOLD:
         rank_items(state, settings, scratch, user, candidates, slate)
         position, propensity = any_best(slate.scores, n_candidates, random)
@@ -231,9 +231,14 @@ def choose_supposing(
         suppose_ratings(state, scratch, user, items, rewards)
     if is_searched(scratch.room.shelves, candidates, slate):
         return search(state, settings, scratch, user, candidates, items, rewards, slate, random)
-    rank_items(state, settings, scratch, user, candidates, slate)
-    adjust_supposed(state, settings, scratch, user, candidates, n_candidates, items, rewards, slate)
-    return any_best(slate.scores, n_candidates, random)
+    position, propensity = NOT_TOLD, 0.0
+    if not slate.whole and slate.best.size == 0 and all_met_as_predicted(state, items, rewards):
+        position, propensity = choose_best(state, settings, scratch, user, candidates, items, slate, random)
+    if position == NOT_TOLD:
+        rank_items(state, settings, scratch, user, candidates, slate)
+        adjust_supposed(state, settings, scratch, user, candidates, n_candidates, items, rewards, slate)
+        position, propensity = any_best(slate.scores, n_candidates, random)
+    return position, propensity
 
 
 @implements(attribute, State)

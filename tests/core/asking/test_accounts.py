@@ -24,12 +24,15 @@ def experienced(policy: Policy) -> Agent:
 @pytest.mark.parametrize("policy", [ALB(rank=2, ridge=0.1), MeanField(rank=2)], ids=["alb", "mean-field"])
 def test_an_account_is_what_is_said_one_by_one(policy: Policy) -> None:
     agent, items = experienced(policy), np.array([4, 7, 1], np.int32)
-    account = Accounts().of(agent, agent.exploring, USER, True, items)
+    accounts = Accounts()
+    account = accounts.of(agent, agent.exploring, USER, True, items.tolist())
+    assert accounts.of_each(agent, agent.exploring, [0, USER], True, [[3, 2, 5], items.tolist()])[1] == account
     belief = belief_about(agent, USER)
     assert belief is not None
     assert np.array_equal(account.center, belief.center)
     assert account.radius[0] == belief.radius[0]
-    assert np.allclose(account.axes.T @ np.diag(1.0 / account.inverse) @ account.axes, belief.covariance)
+    axes, inverse = np.array(account.axes), np.array(account.inverse)
+    assert np.allclose(axes.T @ np.diag(1.0 / inverse) @ axes, belief.covariance)
     assert np.all(np.diff(account.inverse) >= 0.0)
     for place, item in enumerate(items.tolist()):
         widths, found = widths_of(agent, USER, item), parts_of_mean(agent, USER, item)
@@ -40,8 +43,8 @@ def test_an_account_is_what_is_said_one_by_one(policy: Policy) -> None:
         largest = np.argsort(-np.abs(found.parts), kind="stable")[:MOST_PARTS]
         told = account.sizes[2]
         assert told == largest.size
-        assert account.largest[place, :told].tolist() == found.items[largest].tolist()
-        assert account.largest_parts[place, :told].tolist() == found.parts[largest].tolist()
+        assert account.largest[place][:told] == found.items[largest].tolist()
+        assert account.largest_parts[place][:told] == found.parts[largest].tolist()
         pairs = agent.state.pairs
         own = [entry for entry in range(pairs.used[1]) if pairs.following[entry] != -2 and pairs.items[entry] == item]
         assert account.own[place] in pairs.plays[own]
@@ -49,7 +52,7 @@ def test_an_account_is_what_is_said_one_by_one(policy: Policy) -> None:
 
 def test_who_cannot_say_says_so() -> None:
     agent = experienced(ItemMean())
-    account = Accounts().of(agent, agent.exploring, USER, True, np.array([0], np.int32))
-    assert account.sizes.tolist() == [UNKNOWN, UNKNOWN, 0]
-    assert account.own.tolist() == [UNKNOWN]
+    account = Accounts().of(agent, agent.exploring, USER, True, [0])
+    assert account.sizes == [UNKNOWN, UNKNOWN, 0]
+    assert account.own == [UNKNOWN]
     assert np.isnan(account.widths).all()

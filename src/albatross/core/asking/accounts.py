@@ -1,13 +1,15 @@
-"""Everything a policy can report about a user and the items shown, in one call of compiled code."""
+"""Everything a policy can report about users and the items shown to them, in one call of compiled code."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from albatross.core.agent import Agent
 from albatross.kernels.accounting import UNKNOWN, Account, account_for, describe
+from albatross.kernels.building.addressing import by_address
 from albatross.kernels.building.keeping import Kept, parts_of
-from albatross.kernels.operations import ALL_ITEMS, Items
 
 MOST_PARTS = 12
 """Number of the user's ratings listed per item: those with the largest contributions."""
@@ -15,35 +17,72 @@ USUAL_LENGTH, USUAL_RATED = 6, 64
 """Initial sizes for a belief, and for the ratings of one user; the arrays grow when needed."""
 
 
-def give_account(mind: Any, drawing: Any, room: Any, user: int, known: bool, items: Items) -> tuple[int, int]:
-    """Fill the account; returns the sizes it needs."""
+class Report(NamedTuple):
+    """An `Account` of one user, as lists."""
+
+    sizes: list[int]
+    center: list[float]
+    radius: list[float]
+    inverse: list[float]
+    axes: list[list[float]]
+    widths: list[list[float]]
+    totals: list[float]
+    own: list[int]
+    largest: list[list[int]]
+    ratings: list[list[float]]
+    largest_parts: list[list[float]]
+
+
+def give_accounts(mind: Any, drawing: Any, room: Any, users: NDArray[np.int64], known: bool, items: NDArray[np.int32]) -> tuple[int, int]:
+    """Fill the account of each user, for one row of items each; returns the sizes that are needed."""
     state, settings, scratch, _ = parts_of(mind)
-    account = parts_of(room)
-    describe(state, settings, scratch, user, account)
-    account.sizes[1] = 0
-    for place in range(items.size):
-        account_for(state, settings, scratch, user, known, place, items[place], account)
-    return account.sizes[0], account.sizes[1]
+    every = parts_of(room)
+    length = rated = 0
+    for step in range(users.size):
+        account = by_address(
+            Account(
+                every.sizes[step],
+                every.center[step],
+                every.covariance,
+                every.radius[step],
+                every.inverse[step],
+                every.axes[step],
+                every.widths[step],
+                every.totals[step],
+                every.own[step],
+                every.largest[step],
+                every.ratings[step],
+                every.largest_parts[step],
+                every.rated,
+                every.parts,
+            )
+        )
+        describe(state, settings, scratch, users[step], account)
+        account.sizes[1] = 0
+        for place in range(items.shape[1]):
+            account_for(state, settings, scratch, users[step], known, place, items[step, place], account)
+        length, rated = account.sizes[0], max(rated, account.sizes[1])
+    return length, rated
 
 
 class Accounts:
-    """Keeps the arrays between accounts: an account is valid until the next one."""
+    """Keeps the arrays between accounts."""
 
     def __init__(self) -> None:
-        self._make_room(USUAL_LENGTH, USUAL_RATED, 1)
+        self._make_room(1, USUAL_LENGTH, USUAL_RATED, 1)
 
-    def _make_room(self, length: int, rated: int, n: int) -> None:
-        several = (n, MOST_PARTS)
+    def _make_room(self, users: int, length: int, rated: int, n: int) -> None:
+        several = (users, n, MOST_PARTS)
         self._account = Account(
-            sizes=np.zeros(3, np.int64),
-            center=np.zeros(length),
+            sizes=np.zeros((users, 3), np.int64),
+            center=np.zeros((users, length)),
             covariance=np.zeros((length, length)),
-            radius=np.zeros(1),
-            inverse=np.zeros(length),
-            axes=np.zeros((length, length)),
-            widths=np.zeros((n, 2)),
-            totals=np.zeros(n),
-            own=np.zeros(n, np.int64),
+            radius=np.zeros((users, 1)),
+            inverse=np.zeros((users, length)),
+            axes=np.zeros((users, length, length)),
+            widths=np.zeros((users, n, 2)),
+            totals=np.zeros((users, n)),
+            own=np.zeros((users, n), np.int64),
             largest=np.zeros(several, np.int32),
             ratings=np.zeros(several),
             largest_parts=np.zeros(several),
@@ -52,22 +91,33 @@ class Accounts:
         )
         self._kept = Kept(self._account)
 
-    def of(self, agent: Agent, random: np.random.Generator, user: int, known: bool, items: Items = ALL_ITEMS) -> Account:
+    def of(self, agent: Agent, random: np.random.Generator, user: int, known: bool, items: Sequence[int] = ()) -> Report:
         """The belief about a user, and the reasons for these items.
 
         >>> from albatross.policies.alb import ALB
         >>> agent = Agent(ALB(rank=2), n_users=3, n_items=4)
         >>> agent.replay([0, 0], [1, 2], [4.0, 2.0])
-        >>> account = Accounts().of(agent, agent.exploring, user=0, known=True, items=np.array([3], np.int32))
-        >>> bool(np.isclose(account.totals[0], agent.select(0, [3]).mean)), sorted(account.largest[0, :2].tolist())
+        >>> report = Accounts().of(agent, agent.exploring, user=0, known=True, items=[3])
+        >>> bool(np.isclose(report.totals[0], agent.select(0, [3]).mean)), sorted(report.largest[0][:2])
         (True, [1, 2])
         """
-        account = self._account
-        if items.size > account.own.size:
-            self._make_room(account.center.size, account.rated.size, items.size)
+        return self.of_each(agent, random, [user], known, [items])[0]
+
+    def of_each(
+        self, agent: Agent, random: np.random.Generator, users: Sequence[int], known: bool, items: Sequence[Sequence[int]]
+    ) -> list[Report]:
+        """The same for several users, with equally many items each. Either all users are known, or none."""
+        rows = np.array(items, np.int32).reshape(len(users), -1)
+        most, n = self._account.own.shape
+        if len(users) > most or rows.shape[1] > n:
+            self._make_room(max(len(users), most), self._account.center.shape[1], self._account.rated.size, max(rows.shape[1], n))
         while True:
-            length, rated = agent.run(give_account, random, self._kept, user, known, items)
+            length, rated = agent.run(give_accounts, random, self._kept, np.array(users), known, rows)
             account = self._account
-            if length in (account.center.size, UNKNOWN) and rated <= account.rated.size:
-                return account
-            self._make_room(max(length, 1), max(2 * rated, account.rated.size), account.own.size)
+            if length in (account.center.shape[1], UNKNOWN) and rated <= account.rated.size:
+                return [Report(*lists) for lists in zip(*(self._told(name, len(users)) for name in Report._fields), strict=True)]
+            self._make_room(account.own.shape[0], max(length, 1), max(2 * rated, account.rated.size), account.own.shape[1])
+
+    def _told(self, name: str, users: int) -> list[Any]:
+        told: list[Any] = getattr(self._account, name)[:users].tolist()
+        return told

@@ -34,7 +34,7 @@ from albatross.service.engine.standing import Standing
 from albatross.service.engine.tickets import Promise, Ticket, tell_all
 from albatross.service.engine.warming import warm
 from albatross.service.storage.home import Home, home_of
-from albatross.service.storage.store import CatalogueMoved
+from albatross.service.storage.store import CatalogueMoved, HandleTaken
 
 A = TypeVar("A", bound=Answer)
 
@@ -232,18 +232,22 @@ class Engine:
 
     def _run_group(self, tickets: Sequence[Ticket]) -> None:
         """Decide, commit, apply and settle together."""
-        known = self._aside.known_state
+        known, hopeful = self._aside.known_state, self._store.refuses_taken
         while True:
-            group = Group(Engaged(self._model, self._store, self.folder, self.options.durability, self._incarnation, known, self._handles))
+            engaged = Engaged(self._model, self._store, self.folder, self.options.durability, self._incarnation, known, self._handles)
+            group = Group(engaged, hopeful)
             try:
                 group.run(tickets, WRITING, READING)
-            except CatalogueMoved:  # nothing was written, and no ticket was answered
-                for ticket in tickets:
-                    ticket.answer = ticket.error = None
+                self._handles = group.handles
+                return
+            except CatalogueMoved:
                 self._handles = follow(self._model, self._store, self._handles)
-                continue
-            self._handles = group.handles
-            return
+            except HandleTaken as error:
+                if not hopeful:
+                    raise StorageFailed(f"a handle is taken that was looked for and not found ({error})") from error
+                hopeful = False
+            for ticket in tickets:  # nothing was written, and nobody was answered
+                ticket.answer = ticket.error = None
 
     def _serve_alone(self, ticket: Ticket) -> None:
         """Settle a long request. Snapshots, backups and replays run in their own threads."""

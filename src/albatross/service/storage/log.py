@@ -16,7 +16,7 @@ from albatross.service.storage.events import FORMAT
 from albatross.service.storage.folder import LOG
 from albatross.service.storage.log_reader import UNREADABLE, LogReader, connect, refusal
 from albatross.service.storage.mark import Head, Mark, read_mark, write_mark
-from albatross.service.storage.store import NO_CHAIN, Row, Written, chained, check_mark
+from albatross.service.storage.store import NO_CHAIN, HandleTaken, Row, Written, chained, check_mark
 
 ROWS_AT_ONCE = (64, 16, 4, 1)
 """Rows per INSERT statement. There are few sizes, so that SQLite can reuse prepared statements."""
@@ -42,6 +42,8 @@ PRAGMA user_version = {FORMAT};
 
 class SQLiteLog(LogReader):
     """The log of a folder, open for writing. With `durable`, a commit is on disk and marked when it returns."""
+
+    refuses_taken = True
 
     def __init__(self, folder: Path, durable: bool = True) -> None:
         self.path = folder / LOG
@@ -99,6 +101,9 @@ class SQLiteLog(LogReader):
                 connection.executemany("UPDATE handles SET content = x'' WHERE handle = ?", [(handle,) for handle in gone[:1]])
                 connection.executemany("DELETE FROM handles WHERE handle = ?", [(handle,) for handle in gone[1:]])
             connection.execute("COMMIT")
+        except sqlite3.IntegrityError as error:
+            self._undo()
+            raise HandleTaken(str(error)) from error
         except sqlite3.Error as error:
             self._undo()
             if getattr(error, "sqlite_errorname", "") in FULL:

@@ -27,6 +27,10 @@ class CatalogueMoved(Exception):
     """Another shard has written to the catalogue first. Nothing was written: follow the catalogue, then decide again."""
 
 
+class HandleTaken(Exception):
+    """A handle of one of the rows is in the log already. Nothing was written: look for the handles, then decide again."""
+
+
 class Row(NamedTuple):
     """A row to be written, with its handles. A later delivery with the same handle must have the same content."""
 
@@ -94,6 +98,10 @@ class ReadableLog(Protocol):
 
 class Store(ReadableLog, Protocol):
     """A durable log for writing. It raises `DiskFull` (nothing was written) or `StorageFailed` (then the engine must stop)."""
+
+    @property
+    def refuses_taken(self) -> bool:
+        """Whether `append` raises `HandleTaken`. Otherwise every handle must be looked for first."""
 
     @property
     def beat(self) -> float | None:

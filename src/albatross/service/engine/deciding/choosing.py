@@ -194,8 +194,7 @@ def choose_best(agent: Agent, view: Overlay, user: int, candidates: Items, n: in
 def view_user(model: Model, user: str, n: int, history: Sequence[HistoryEntry] = ()) -> UserView:
     """The belief about a known user, and the best items for them."""
     row = model.row_of(user)
-    account = model.accounts.of(model.agent, stream(model.genesis.seed, "viewing"), row, False)
-    region = region_of(account)
+    region = region_of(model.accounts.of(model.agent, stream(model.genesis.seed, "viewing"), row, False))
     top: list[Placed] = []
     if model.shown.size and n > 0:
         top = choose_best(model.agent, Overlay(model), row, model.shown, n, stream(model.genesis.seed, "viewing"))

@@ -20,29 +20,33 @@ from albatross.service.storage.numbering import answering_handle, answers_before
 
 
 def feedback(group: Group, request: Feedback) -> Callable[[], Accepted]:
-    check_feedback(request)
+    check_feedback(request, group.model.users, group.model.items)
     handle = event_handle(request.event_id)
     rating = _worth(group, request, handle)
     content = content_of(content_of_request(request, rating))
-    fresh = handle in group.fresh
     known = group.known(handle, content, "event_id")
-    if known is not None and fresh:
-        return lambda: Accepted(group.seqs[known], applied=True, duplicate=True, model_seq=group.model.seq)
     if known is not None:
-        present = group.store.body(known) is not None
-        return lambda: Accepted(known, applied=present, duplicate=True, model_seq=group.model.seq)
+        return _known_before(group, handle, known)
     rated = _answer(group, _rated(group, request, rating), request.event)
-    handles = [(handle, content)]
-    if rated.decision is not None:
-        answer = answering_handle(rated.decision, rated.item, rated.number if isinstance(rated, Reacted) else 0)
-        handles.append((answer, ANSWERED))
     if isinstance(rated, Rated) or rated.replaces is None:
         _check_rated(group, rated)
     place = len(group.late)
+    handles = [(handle, content)]
+    group.fresh[handle] = (place, content)
+    if rated.decision is not None:
+        answer = answering_handle(rated.decision, rated.item, rated.number if isinstance(rated, Reacted) else 0)
+        handles.append((answer, ANSWERED))
+        group.fresh[answer] = (place, ANSWERED)
     group.late.append((rated, handles))
-    for one, kept in handles:
-        group.fresh[one] = (place, kept)
-    return lambda: Accepted(group.seqs[place], applied=True, duplicate=False, model_seq=group.model.seq)
+    return lambda: Accepted(group.seqs[place], True, False, group.model.seq)
+
+
+def _known_before(group: Group, handle: bytes, known: int) -> Callable[[], Accepted]:
+    """The answer to a repeated delivery: in this group, then `known` is a place in it, or of an event in the log."""
+    if handle in group.fresh:
+        return lambda: Accepted(group.seqs[known], applied=True, duplicate=True, model_seq=group.model.seq)
+    present = group.store.body(known) is not None
+    return lambda: Accepted(known, applied=present, duplicate=True, model_seq=group.model.seq)
 
 
 def feedback_batch(group: Group, request: FeedbackBatch) -> Finish:
@@ -135,12 +139,13 @@ def _rated(group: Group, request: Feedback, rating: float) -> Rated:
 
 def _check_rated(group: Group, rated: Rated | Reacted) -> None:
     """The user and the item of a rating must exist, or it must be possible to add them."""
-    view, known = group.view, group.view.number_of(rated.item) is not None or rated.item in group.view.late_items
-    if not known and group.model.genesis.closed:
+    view, model = group.view, group.model
+    known = rated.item in model.items.numbers or view.number_of(rated.item) is not None or rated.item in view.late_items
+    if not known and model.genesis.closed:
         raise UnknownItem(f"item is {rated.item!r}; accepted, as the catalogue is closed: an item that was upserted")
     view.late_ratings += 1
-    stranger = rated.user not in group.model.users and rated.user not in view.late_users
-    if known and not stranger and group.model.ratings + view.late_ratings <= group.model.room.ratings:
+    stranger = rated.user not in model.users.numbers and rated.user not in view.late_users
+    if known and not stranger and model.ratings + view.late_ratings <= model.room.ratings:
         return
     if not known:
         view.late_items.add(rated.item)

@@ -152,9 +152,10 @@ class Model:
             self.lessons += 1
             if event.user not in self.users.numbers:
                 self._make_room(len(self.users) + 1, len(self.items))
-            numbers = [self.items.numbers[placed.item] for placed in event.items]
+            item_numbers, shown = self.items.numbers, self.ledger.item_shown
+            numbers = [item_numbers[placed.item] for placed in event.items]
             for number in numbers:
-                self.ledger.item_shown[number] += 1
+                shown[number] += 1
             self.pending.show(event.user, numbers, seq)
             if self.decisions % PENDING_WINDOW == 0:
                 self.pending.tidy(seq)

@@ -16,7 +16,12 @@ class Pending(dict[str, Waiting]):
 
     def show(self, user: str, items: Iterable[int], seq: int) -> None:
         """Event `seq` has shown these items."""
-        self[user] = still_pending(self.get(user, {}), items, seq)
+        waiting = self.setdefault(user, {})
+        for item in items:
+            waiting.pop(item, None)  # so that it moves to the end
+            waiting[item] = seq
+        while len(waiting) > PENDING:
+            del waiting[next(iter(waiting))]
 
     def answer(self, user: str, item: int) -> None:
         """The user has rated the item."""
@@ -56,13 +61,9 @@ class Pending(dict[str, Waiting]):
 
 def still_pending(before: Waiting, shown: Iterable[int], seq: int) -> Waiting:
     """The pending items of a user after event `seq` has shown these items: the latest, up to the limit."""
-    after = dict(before)
-    for item in shown:
-        after.pop(item, None)
-        after[item] = seq
-    while len(after) > PENDING:
-        del after[next(iter(after))]
-    return after
+    after = Pending({"": dict(before)})
+    after.show("", shown, seq)
+    return after[""]
 
 
 def waiting_at(pending: Waiting | None, seq: int) -> list[int]:

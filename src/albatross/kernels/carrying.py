@@ -86,4 +86,4 @@ def append_pairs(pairs: Any, user: int, items: NDArray[np.int32], plays: NDArray
             pairs.following[last] = entry
         pairs.following[entry] = NOTHING
         pairs.items[entry], pairs.plays[entry], pairs.totals[entry] = items[position], plays[position], totals[position]
-        last = entry
+        last = entry  # type: ignore[assignment]  # one type in compiled code

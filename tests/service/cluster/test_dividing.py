@@ -13,10 +13,10 @@ from albatross.policies.pts import PTS
 from albatross.service.api.errors import UnknownDecision
 from albatross.service.api.requests import AskVersion, Feedback, ForgetUser, ListItems, ListUsers, Recommend, Verify, ViewUser
 from albatross.service.api.rules import Where
-from albatross.service.cluster.placing import shard_of
 from albatross.service.engine.learned.options import Options, new_genesis
 from albatross.service.storage.events import encode
 from albatross.service.storage.home import home_of
+from albatross.service.storage.placing import shard_of
 from albatross.service.storage.postgres.sharing import check_copied
 from albatross.service.storage.store import Row
 

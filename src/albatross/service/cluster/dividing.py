@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from albatross.core.errors import InvalidInput
 from albatross.core.exchange import check_shards
-from albatross.service.cluster.placing import shard_of
 from albatross.service.engine.learned.options import policy_of
 from albatross.service.engine.recovering.verifying import Verdict, verify
 from albatross.service.storage.events import (
@@ -36,6 +35,7 @@ from albatross.service.storage.events import (
 from albatross.service.storage.folder import KEYS
 from albatross.service.storage.mark import Head
 from albatross.service.storage.migration import reading_log
+from albatross.service.storage.placing import shard_of
 from albatross.service.storage.postgres.log import copy_rows
 from albatross.service.storage.postgres.session import CATALOGUE, Session, beginning
 from albatross.service.storage.reading import Progress, nothing, read_events, read_genesis

@@ -119,7 +119,7 @@ def _rated(group: Group, request: Feedback, rating: float) -> Rated:
     if request.decision_id is None:
         assert request.user is not None  # as `check_feedback` saw
         assert request.item is not None
-        return Rated(group.now, request.event_id, visitors.known_as(request.user), request.item, rating, None, None, None)
+        return Rated(group.now, request.event_id, visitors.here(request.user), request.item, rating, None, None, None)
     seq, decision = find_decision(group.store, group.model.genesis, request.decision_id)
     user = visitors.known_as(decision.user)
     if request.user is not None and visitors.known_as(request.user) != user:
@@ -138,7 +138,7 @@ def _check_rated(group: Group, rated: Rated | Reacted) -> None:
     if not known and group.model.genesis.closed:
         raise UnknownItem(f"item is {rated.item!r}; accepted, as the catalogue is closed: an item that was upserted")
     view.late_ratings += 1
-    stranger = rated.user not in group.model.users and rated.user not in view.late_users
+    stranger = not (rated.user in group.model.users or rated.user in view.late_users or rated.user in group.model.visitors.hosts)
     if known and not stranger and view.late_ratings <= group.model.affordable:
         return
     if not known:

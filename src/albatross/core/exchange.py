@@ -38,7 +38,7 @@ MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 PART_OF_AN_UPDATE = 4
 """Shards exchange at the latest after one rating per so many items: a lag of a quarter of an update per item costs little."""
 
-GROWTH = 64
+GROWTH = 2048
 """Shards exchange when the number of ratings has grown by this fraction (1/64). At the start a few ratings matter much."""
 
 

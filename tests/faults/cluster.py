@@ -58,6 +58,13 @@ SELECT count(pg_terminate_backend(pid)) FROM (
 """
 
 
+CONNECTED = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'albatross exchange'"
+SOON = 2.0
+"""Seconds to wait for connections that were cut: some may belong to shards that are paused."""
+WAVES = 5
+"""How often connections are cut in one round."""
+
+
 class Running:
     """`albatross cluster start` in a process of its own."""
 
@@ -200,9 +207,7 @@ class Tormentor:
         shards = self.chance.sample(active, min(kinds["shard"], len(active)))
         gone = self.chance.sample([front["pid"] for front in fronts], min(kinds["front"], len(fronts)))
         if kinds["exchange"]:
-            with contextlib.closing(connect(self.address)) as session:
-                cut = session.execute(CUT, (kinds["exchange"],)).fetchone()
-            self.done["exchange"] += 0 if cut is None else int(cut[0])
+            self._cut(kinds["exchange"], len(active))
         self.done.update(shard=len(shards), front=len(gone))
         victims = [*(shard["pid"] for shard in shards), *gone]
         for kind in FAR:
@@ -226,6 +231,18 @@ class Tormentor:
             and all(shard["epoch"] > moved.get(shard["shard"], 0) for shard in self.active(now))
             and not {front["pid"] for front in now["fronts"]} & set(gone)
         )
+
+    def _cut(self, count: int, shards: int) -> None:
+        """Cut connections of the exchange, so many at one time as there are shards, and again as soon as they are back."""
+        pause = threading.Event()
+        with contextlib.closing(connect(self.address)) as session:
+            while count > 0:
+                end = time.monotonic() + SOON
+                while time.monotonic() < end and (session.execute(CONNECTED).fetchone() or (0,))[0] < shards:
+                    pause.wait(LOOK_SECONDS)
+                cut = session.execute(CUT, (min(count, shards),)).fetchone()
+                self.done["exchange"] += 0 if cut is None else int(cut[0])
+                count -= shards
 
     def pause(self) -> None:
         """Stop an owner, until another process has had the lease."""
@@ -257,10 +274,11 @@ class Tormentor:
         self.status(self.whole)
 
 
-def planned(faults: int, chance: random.Random, machines: bool, shards: int) -> list[Counter[str]]:
+def planned(faults: int, chance: random.Random, machines: bool, shards: int, harm: Counter[str] | None = None) -> list[Counter[str]]:
     """Rounds of faults, each of several kinds: all kinds as often as they are to be, in as few rounds as there can be."""
-    room = Counter(shard=shards, front=2, exchange=shards, postgres=1, raylet=1, node=1)
-    wanted = {kind: max(1, round(faults * share / HARM.total())) for kind, share in HARM.items() if machines or kind not in FAR}
+    room = Counter(shard=shards, front=2, exchange=WAVES * shards, postgres=1, raylet=1, node=1)
+    harm = HARM if harm is None else harm
+    wanted = {kind: max(1, round(faults * share / harm.total())) for kind, share in harm.items() if machines or kind not in FAR}
     rounds = [Counter[str]() for _ in range(max(-(-count // room[kind]) for kind, count in wanted.items()))]
     for kind, count in wanted.items():
         places = [number for number in range(len(rounds)) for _ in range(room[kind])]

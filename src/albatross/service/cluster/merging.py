@@ -140,8 +140,8 @@ def _batch(request: FeedbackBatch, shards: int) -> Plan:
         again = FeedbackBatch([replace(request.events[place], user=answers[place].detail) for place in moved])
 
         def insert(later: BatchAccepted) -> BatchAccepted:
-            for place, answer in zip(moved, later.answers, strict=True):
-                answers[place] = answer
+            for place, last in zip(moved, later.answers, strict=True):
+                answers[place] = last
             return BatchAccepted(answers)
 
         return _after(_batch(again, shards), insert)

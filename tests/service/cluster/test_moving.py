@@ -170,13 +170,17 @@ def test_a_chain_of_joins_over_all_shards(town: Town) -> None:
     first, second, third = (visitor(town, shard) for shard in (1, 2, 0))
     town.ask(JoinUsers(first.user, second.user))
     town.ask(JoinUsers(second.user, third.user))
-    assert town.ask(JoinUsers(third.user, on(1))).joined
+    town.ask(Feedback("late", event="purchase", decision_id=first.decision_id))  # goes the whole way
+    town.settle()
+    assert sorted(entry.rating for entry in town.ask(ViewUser(first.user, history=5)).history) == [1.0, 1.0, 5.0]
+    assert town.ask(JoinUsers(third.user, on(1))).joined  # the first comes back to where it was
     for name in (second.user, on(1)):
         again = town.ask(JoinUsers(first.user, name))
         assert (again.joined, again.user) == (False, on(1))
     assert not town.ask(JoinUsers(on(1), first.user)).joined  # no circle
-    town.ask(Feedback("late", event="purchase", decision_id=first.decision_id))  # goes the whole way
+    town.ask(Feedback("later", event="click", decision_id=first.decision_id))
     town.settle()
+    assert [entry.rating for entry in town.ask(ViewUser(first.user, history=5)).history] == [1.0, 1.0, 1.0]
     for name in (first.user, second.user, third.user, on(1)):
         assert town.ask(ViewUser(name)).ratings == 3
     assert town.ask(AskVersion()).users == 1

@@ -181,3 +181,17 @@ def exchanged(ledger: Ledger, user: int, item: int, before: int, after: int, cha
     ledger.item_sums[item] += change
     entry: int = program(exchange_entry)(ledger, user, before, after)
     return entry
+
+
+def renew_entry(ledger: Ledger, user: int, item: int, after: int) -> None:
+    """Compiled, because a user may have thousands."""
+    entry = ledger.latest[user]
+    while entry != NOTHING and ledger.items[entry] != item:
+        entry = ledger.before[entry]
+    if entry != NOTHING:
+        ledger.seqs[entry] = after
+
+
+def renewed(ledger: Ledger, user: int, item: int, after: int) -> None:
+    """The latest rating of an item, which came from another shard, was replaced by that of event `after`."""
+    program(renew_entry)(ledger, user, item, after)

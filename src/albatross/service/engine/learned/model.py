@@ -23,7 +23,18 @@ from albatross.kernels.pairs import NOTHING
 from albatross.service.api.errors import NoMemory, UnknownItem
 from albatross.service.engine.learned.descriptions import Descriptions
 from albatross.service.engine.learned.filtering import Filters
-from albatross.service.engine.learned.ledger import Ledger, brought, entered, exchanged, grown, joined, left, no_ledger, rated_since
+from albatross.service.engine.learned.ledger import (
+    Ledger,
+    brought,
+    entered,
+    exchanged,
+    grown,
+    joined,
+    left,
+    no_ledger,
+    rated_since,
+    renewed,
+)
 from albatross.service.engine.learned.options import policy_of
 from albatross.service.engine.learned.reacting import check_replaces
 from albatross.service.engine.learned.series import SeriesKeeper
@@ -283,7 +294,8 @@ class Model:
         self.learn()
         user, item = self.users.numbers[event.user], self.items.numbers[event.item]
         self.agent.replace(user, item, event.before, event.rating)
-        exchanged(self.ledger, user, item, NOTHING, seq, event.rating - event.before)
+        self.ledger.item_sums[item] += event.rating - event.before
+        renewed(self.ledger, user, item, seq)
         self.lessons += 1
 
     def _join_pending(self, visitor: str, user: str) -> None:
@@ -315,7 +327,10 @@ class Model:
             self.agent.replace(user, item, event.before, event.rating)
             self.lessons += 1
         entry = exchanged(self.ledger, user, item, event.replaces, seq, event.rating - event.before)
-        self.series.exchange(entry, event.before, event.rating, event.mean, event.score)
+        if entry == NOTHING:  # it has been on another shard meanwhile
+            renewed(self.ledger, user, item, seq)
+        else:
+            self.series.exchange(entry, event.before, event.rating, event.mean, event.score)
 
     def _fold_expired(self, event: Expire) -> None:
         """The dropped decisions are no longer pending. Items of those that this model never saw are counted as shown now."""

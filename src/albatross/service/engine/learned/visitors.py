@@ -52,6 +52,7 @@ class Visitors:
         self._visitors.setdefault(user, []).extend(moved)
         for name in moved:
             self.users[name] = user
+            self.elsewhere.pop(name, None)  # it may have come back
 
     def leave(self, visitor: str, user: str) -> None:
         """The same if the user lives on another shard."""

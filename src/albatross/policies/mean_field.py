@@ -11,6 +11,7 @@ from albatross.core.environment import Truth
 from albatross.core.parameters import parameter
 from albatross.core.policy import Division, Policy
 from albatross.core.streams import Streams
+from albatross.kernels.carrying import carry_mean_field
 from albatross.kernels.counting import any_best
 from albatross.kernels.joining import Rows, join_mean_field
 from albatross.kernels.linear import Vector, gram_of_columns
@@ -28,6 +29,7 @@ from albatross.kernels.operations import (
     Slate,
     attribute,
     believe,
+    carry,
     divide,
     implements,
     join,
@@ -121,6 +123,7 @@ class MeanField(Policy):
             "counts",
         ),
         by_turns=(("refreshes", 0),),
+        rows=("user_moments", "residuals", "pairs"),
     )
 
     statistics: ClassVar[tuple[str, ...]] = (
@@ -207,6 +210,13 @@ def replace_rating(
 @implements(join, State)
 def join_users(state: State, settings: Settings, scratch: Scratch, user: int, other: int, room: Rows, random: np.random.Generator) -> None:
     join_mean_field(state, scratch.room, user, other, room)
+
+
+@implements(carry, State)
+def carry_user(
+    state: State, settings: Settings, scratch: Scratch, user: int, arriving: bool, room: Rows, random: np.random.Generator
+) -> None:
+    carry_mean_field(state, scratch.room, user, arriving, room)
 
 
 @implements(suppose, State)

@@ -26,12 +26,16 @@ from albatross.service.engine.deciding.overlay import Overlay
 from albatross.service.engine.deciding.ruling import handles_of_request
 from albatross.service.engine.deciding.together import decide_together
 from albatross.service.engine.learned.model import Model
+from albatross.service.engine.moving import Forwarded, home_of, passed
 from albatross.service.engine.tickets import Ticket
 from albatross.service.storage.events import (
+    Arrived,
     Decided,
     Description,
     Event,
     Item,
+    Joined,
+    Passed,
     Rated,
     Reacted,
     decode,
@@ -80,6 +84,10 @@ class Group:
         self.late: list[tuple[Rated | Reacted, Handles]] = []
         self.seqs: list[int] = []
         """Numbers of the ratings' events, once they are known."""
+        self.leaving: Arrived | None = None
+        """A visitor who moves to another shard with this group."""
+        self.sent: set[int] = set()
+        """Shards to which this group sends something."""
         self._asked: set[bytes] = set()
         self.kept: dict[bytes, Found] = {}
         """The requested handles that are in the log."""
@@ -135,6 +143,10 @@ class Group:
                 ticket.answer = finish()
             except Exception as refusal:
                 ticket.error = refusal
+        if self.sent:
+            for ticket, _ in written:
+                if ticket.answer is not None:
+                    ticket.answer = Forwarded(ticket.answer, sorted(self.sent))
 
     def _commit(self) -> None:
         """Write everything, then apply it to the model."""
@@ -152,7 +164,7 @@ class Group:
         rows = self.early + late
         if not rows:
             return
-        self.store.append([Row(encode(event), handles) for event, handles in rows])
+        self.store.append([Row(encode(event), handles, self._parcels(event)) for event, handles in rows])
         model, middle = self.model, self.head + len(self.early) + 1
         model.spare = self.view.agent if self.view.agent is not model.agent else None
         model.fold_all(range(self.head + 1, middle), [event for event, _ in self.early])
@@ -161,6 +173,20 @@ class Group:
         model.learn()
         written = ((handle, seq) for seq, (_, handles) in enumerate(rows, start=self.head + 1) for handle, _ in handles)
         self.handles = summed(written, self.handles)
+
+    def _parcels(self, event: Event) -> list[tuple[int, bytes]]:
+        """What other shards are sent with an event."""
+        message: Arrived | Passed | None = None
+        if type(event) is Joined and event.away:
+            message = self.leaving
+        elif self.model.visitors.hosts and isinstance(event, Rated | Reacted) and event.user in self.model.visitors.hosts:
+            assert event.decision is not None  # otherwise the other shard would have been asked
+            message = passed(event, self.decided(event.decision).user)
+        if message is None:
+            return []
+        shard = home_of(self.model, message.user)
+        self.sent.add(shard)
+        return [(shard, encode(message))]
 
     def put_early(self, event: Event, handles: Handles = ()) -> int:
         """Put an event before the ratings. Returns its number."""

@@ -80,7 +80,9 @@ def watch_parts(
             strange_score = value_stranger(scratch, scales) if n_strangers > 0 else -math.inf
             moments[step, 4] = now(reading)
             reach = reach_of(scales)
-            best, place, mean, ties = look_at_own(state, settings, scratch, scales, reach, user, favourite, candidates, n_listed)
+            best, place, mean, ties = look_at_own(
+                state, settings, scratch, scales, reach, user, favourite, candidates, n_listed, -math.inf, 0, 0.0, 0
+            )
             moments[step, 5] = now(reading)
             best, place, mean, ties = look_at_others(scratch, scales, reach, n_listed, strange_score, best, place, mean, ties)
             position = int(scratch.places[place]) if candidates.size > 0 else place

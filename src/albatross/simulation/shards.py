@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from albatross.core.agent import Agent
-from albatross.core.environment import Environment, World
+from albatross.core.agent import Agent, Mind
+from albatross.core.environment import Environment
 from albatross.core.errors import InvalidInput, check_whole
 from albatross.core.foreign.plain import as_policy
 from albatross.core.policy import Policy
@@ -27,31 +27,19 @@ from albatross.core.sharing.exchange import PART_OF_AN_UPDATE, Exchange, Payload
 from albatross.core.state import reserve
 from albatross.core.streams import stream
 from albatross.environments.telling import informed, told
+from albatross.kernels.building.keeping import Kept, parts_of
 from albatross.kernels.compiling import program
-from albatross.kernels.operations import Slate, select, update
-from albatross.metrics.ndcg import NDCG, Ruler
-from albatross.simulation.public import Public, Record, answer, meet
+from albatross.kernels.operations import select, update
+from albatross.metrics.ndcg import NDCG
+from albatross.simulation.public import Public, Record, Stage, answer, meet
 from albatross.simulation.trial import simulate
 from albatross.simulation.waiting import live_late, room_for
 
 
-def live_here(
-    state: Any,
-    settings: Any,
-    scratch: Any,
-    world: World,
-    slate: Slate,
-    users: NDArray[np.int32],
-    numbers: NDArray[np.int32],
-    began: int,
-    draws: NDArray[np.float64],
-    record: Record,
-    ruler: Ruler,
-    offering: np.random.Generator,
-    exploring: np.random.Generator,
-    learning: np.random.Generator,
-) -> None:
+def live_here(mind: Any, stage: Any, numbers: NDArray[np.int32], began: int, draws: NDArray[np.float64]) -> None:
     """Like `live`, for the users of one shard. Arrivals of other users are skipped."""
+    state, settings, scratch, slate = parts_of(mind)
+    world, users, record, ruler, offering, exploring, learning = parts_of(stage)
     for step in range(began, began + draws.size):
         user = users[step]
         start, stop = meet(world, user, offering)
@@ -131,9 +119,10 @@ class Shard:
 
     def _run(self, start: int, draws: NDArray[np.float64]) -> None:
         agent, public = self.exchange.agent, self.public
-        entry = program(live_late if self.late else live_here, type(agent.state))
-        before = (agent.state, agent.settings, agent.scratch, public.world, self.slate, public.users, self.numbers, *self.late)
-        entry(*before, start, draws, public.record, public.ruler, public.offering, agent.exploring, agent.learning)
+        mind = Kept(Mind(agent.state, agent.settings, agent.scratch, self.slate))
+        streams = (public.offering, agent.exploring, agent.learning)
+        stage = Kept(Stage(public.world, public.users, public.record, public.ruler, *streams))
+        program(live_late if self.late else live_here, type(agent.state))(mind, stage, self.numbers, *self.late, start, draws)
 
 
 def simulate_shards(

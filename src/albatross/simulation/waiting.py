@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from albatross.core.environment import World
+from albatross.kernels.building.keeping import parts_of
 from albatross.kernels.compiling import kernel
 from albatross.kernels.operations import Items, Slate, or_else, select, suppose, update
-from albatross.metrics.ndcg import Ruler
-from albatross.simulation.public import Record, answer, meet
+from albatross.simulation.public import answer, meet
 
 
 class Waiting(NamedTuple):
@@ -61,24 +60,10 @@ def list_pending(users: NDArray[np.int32], items: Items, began: int, step: int, 
     return count
 
 
-def live_late(
-    state: Any,
-    settings: Any,
-    scratch: Any,
-    world: World,
-    slate: Slate,
-    users: NDArray[np.int32],
-    numbers: NDArray[np.int32],
-    waiting: Waiting,
-    began: int,
-    draws: NDArray[np.float64],
-    record: Record,
-    ruler: Ruler,
-    offering: np.random.Generator,
-    exploring: np.random.Generator,
-    learning: np.random.Generator,
-) -> None:
+def live_late(mind: Any, stage: Any, numbers: NDArray[np.int32], waiting: Waiting, began: int, draws: NDArray[np.float64]) -> None:
     """Like `live`, where ratings are late, for the users who have a number here. Arrivals of other users are skipped."""
+    state, settings, scratch, slate = parts_of(mind)
+    world, users, record, ruler, offering, exploring, learning = parts_of(stage)
     for step in range(began, began + draws.size):
         user = users[step]
         start, stop = meet(world, user, offering)

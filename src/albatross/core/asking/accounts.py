@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from albatross.core.agent import Agent
 from albatross.kernels.accounting import UNKNOWN, Account, account_for, describe
+from albatross.kernels.building.addressing import by_address
 from albatross.kernels.building.keeping import Kept, parts_of
 
 MOST_PARTS = 12
@@ -38,21 +39,23 @@ def give_accounts(mind: Any, drawing: Any, room: Any, users: NDArray[np.int64], 
     every = parts_of(room)
     length = rated = 0
     for step in range(users.size):
-        account = Account(
-            every.sizes[step],
-            every.center[step],
-            every.covariance,
-            every.radius[step],
-            every.inverse[step],
-            every.axes[step],
-            every.widths[step],
-            every.totals[step],
-            every.own[step],
-            every.largest[step],
-            every.ratings[step],
-            every.largest_parts[step],
-            every.rated,
-            every.parts,
+        account = by_address(
+            Account(
+                every.sizes[step],
+                every.center[step],
+                every.covariance,
+                every.radius[step],
+                every.inverse[step],
+                every.axes[step],
+                every.widths[step],
+                every.totals[step],
+                every.own[step],
+                every.largest[step],
+                every.ratings[step],
+                every.largest_parts[step],
+                every.rated,
+                every.parts,
+            )
         )
         describe(state, settings, scratch, users[step], account)
         account.sizes[1] = 0

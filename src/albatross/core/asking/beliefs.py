@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from albatross.core.agent import Agent
 from albatross.kernels.building.keeping import parts_of
-from albatross.kernels.compiling import program
 from albatross.kernels.operations import Belief, Items, Slate, attribute, believe, offers, suppose, width
 
 USUAL_LENGTH = 8
@@ -30,15 +29,18 @@ def choose_supposing(
     return suppose(state, settings, scratch, user, candidates, items, rewards, Slate(slate.scores, slate.means, whole, best), random)
 
 
-def describe_user(state: Any, settings: Any, scratch: Any, user: int, belief: Belief) -> int:
+def describe_user(mind: Any, drawing: Any, user: int, belief: Belief) -> int:
+    state, settings, scratch, _ = parts_of(mind)
     return believe(state, settings, scratch, user, belief)
 
 
-def measure_width(state: Any, settings: Any, scratch: Any, user: int, item: int, more: int) -> float:
+def measure_width(mind: Any, drawing: Any, user: int, item: int, more: int) -> float:
+    state, settings, scratch, _ = parts_of(mind)
     return width(state, settings, scratch, user, item, more)
 
 
-def divide_mean(state: Any, settings: Any, scratch: Any, user: int, item: int, items: Items, parts: NDArray[np.float64]) -> int:
+def divide_mean(mind: Any, drawing: Any, user: int, item: int, items: Items, parts: NDArray[np.float64]) -> int:
+    state, settings, scratch, _ = parts_of(mind)
     return attribute(state, settings, scratch, user, item, items, parts)
 
 
@@ -61,10 +63,10 @@ def parts_of_mean(agent: Agent, user: int, item: int) -> Parts | None:
     """
     if not offers(agent.state, attribute):
         return None
-    entry, room = program(divide_mean, type(agent.state)), USUAL_LENGTH
+    room = USUAL_LENGTH
     while True:
         found = Parts(np.zeros(room, np.int32), np.zeros(room))
-        needed = entry(agent.state, agent.settings, agent.scratch, user, item, *found)
+        needed = agent.run(divide_mean, agent.exploring, user, item, *found)
         if needed <= room:
             return Parts(found.items[:needed], found.parts[:needed])
         room = needed
@@ -80,10 +82,10 @@ def belief_about(agent: Agent, user: int) -> Belief | None:
     """
     if not offers(agent.state, believe):
         return None
-    entry, length = program(describe_user, type(agent.state)), USUAL_LENGTH
+    length = USUAL_LENGTH
     while True:
         belief = Belief(np.zeros(length), np.zeros((length, length)), np.zeros(1))
-        needed = entry(agent.state, agent.settings, agent.scratch, user, belief)
+        needed = agent.run(describe_user, agent.exploring, user, belief)
         if needed <= length:
             return Belief(belief.center[:needed], belief.covariance[:needed, :needed], belief.radius)
         length = needed
@@ -100,6 +102,5 @@ def widths_of(agent: Agent, user: int, item: int) -> Widths | None:
     """
     if not offers(agent.state, width):
         return None
-    entry = program(measure_width, type(agent.state))
-    now, after = (float(entry(agent.state, agent.settings, agent.scratch, user, item, more)) for more in (0, 1))
+    now, after = (float(agent.run(measure_width, agent.exploring, user, item, more)) for more in (0, 1))
     return Widths(now, after) if np.isfinite(after) else None

@@ -18,6 +18,7 @@ from albatross.core.errors import InvalidInput, check_whole
 from albatross.core.policy import Division, Policy
 from albatross.core.sharing.arrays import read_arrays, write_arrays
 from albatross.core.state import copied_into
+from albatross.kernels.building.addressing import by_address
 from albatross.kernels.compiling import program
 from albatross.kernels.operations import Items, divide, merge, offers, refit, report
 from albatross.kernels.pairs import Pairs, no_pairs
@@ -108,16 +109,17 @@ def check_shards(policy: Policy, shards: int) -> None:
 
 
 def report_figures(state: Any, others: Any, since: Any, figures: NDArray[np.float64]) -> int:
-    return report(state, others, since, figures)
+    return report(by_address(state), by_address(others), by_address(since), figures)
 
 
 def merge_figures(state: Any, reports: NDArray[np.float64]) -> None:
+    lent = by_address(state)
     for row in range(reports.shape[0]):
-        merge(state, reports[row])
+        merge(lent, reports[row])
 
 
 def refit_items(state: Any, settings: Any, scratch: Any, others: Any, items: Items, random: np.random.Generator) -> None:
-    refit(state, settings, scratch, others, items, random)
+    refit(by_address(state), settings, by_address(scratch), by_address(others), items, random)
 
 
 class Exchange:

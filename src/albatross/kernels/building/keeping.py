@@ -12,28 +12,12 @@ import numba
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
-from numba.extending import NativeValue, intrinsic, models, overload, register_model, typeof_impl, unbox
+from numba.extending import NativeValue, intrinsic, overload, typeof_impl, unbox
 
+from albatross.kernels.building.addressing import WORD, AddressType, emit_read, emit_write, handed_over, size_of
 from albatross.kernels.compiling import OPTIONS, program
 
-_ADDRESS = ir.IntType(64)
-
-
-class KeptType(types.Type):
-    """The type of `Kept` for the compiler: an address, and the type of the data there."""
-
-    def __init__(self, parts: Any) -> None:
-        self.parts = parts
-        super().__init__(name=f"Kept({parts})")
-
-    @property
-    def key(self) -> Any:
-        """Identifies the type: two classes may have the same name."""
-        return self.parts
-
-    @property
-    def instance_class(self) -> Any:
-        return self.parts.instance_class
+_BYTES = ir.IntType(8).as_pointer()
 
 
 class Kept:
@@ -46,24 +30,58 @@ class Kept:
         self.parts = parts
         if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
             return
-        kind: Any = numba.typeof(parts)  # type: ignore[no-untyped-call]
-        self._numba_type_ = KeptType(kind)  # where Numba's dispatcher looks first
-        entry = program(keep, type(getattr(parts, "state", parts)))
-        if kind not in _sizes:
-            _sizes[kind] = entry(parts, 0)
-        self._native = np.empty(_sizes[kind], np.uint8)
+        self._numba_type_ = kind = _type_of(parts)  # where Numba's dispatcher looks first
+        self._native = np.zeros(size_of(kind.parts) // WORD, np.uint64)
         self.address = self._native.ctypes.data
-        entry(parts, self.address)
+        words = _words(kind.parts, parts)
+        if words is None:
+            program(keep, type(getattr(parts, "state", parts)))(parts, self.address)
+        else:
+            self._native[:] = words  # of another length in a release of Numba with other native forms: then this fails
 
 
-_sizes: dict[Any, int] = {}
+def _type_of(parts: Any) -> AddressType:
+    """Numba takes half a millisecond to find the type of a state. So it is looked up by what it depends on."""
+    features = _features(parts)
+    if features not in _types:
+        _types[features] = AddressType(numba.typeof(parts))  # type: ignore[no-untyped-call]
+    return _types[features]
 
 
-def keep(parts: Any, address: int) -> int:
-    """Write the native form of all parts to an address, unless it is 0. Returns its size."""
-    if address != 0:
-        _store(parts, address)
-    return _size(parts)  # type: ignore[no-any-return]
+def _features(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return type(value), *map(_features, value)
+    if isinstance(value, np.ndarray):
+        return value.dtype, value.ndim, value.flags.num
+    return type(value), isinstance(value, int) and value.bit_length() > SIGNED_BITS
+
+
+SIGNED_BITS = 63
+"""A larger whole number has a type of its own."""
+_types: dict[Any, AddressType] = {}
+
+
+def _words(kind: Any, value: Any) -> list[int] | None:
+    """The native form of a value, in words of 64 bits; None if this function does not know it."""
+    if isinstance(value, tuple):
+        parts = [_words(kind[number], part) for number, part in enumerate(value)]
+        return None if None in parts else [word for part in parts if part is not None for word in part]
+    if isinstance(kind, types.Array):  # nothing counts references, so there is no owner
+        return [0, 0, value.size, value.itemsize, value.ctypes.data, *value.shape, *(stride % 2**64 for stride in value.strides)]
+    if isinstance(kind, types.NumPyRandomGeneratorType):
+        inside = value.bit_generator.ctypes
+        functions = (ctypes.cast(each, ctypes.c_void_p).value for each in (inside.next_uint64, inside.next_uint32, inside.next_double))
+        return [0, inside.state_address, inside.state.value, *functions, 0, 0, 0]
+    if isinstance(kind, types.Integer | types.Boolean):
+        return [int(value) % 2**64]
+    if kind == types.float64:
+        return [int(np.float64(value).view(np.uint64))]
+    return None
+
+
+def keep(parts: Any, address: int) -> None:
+    """Write the native form of all parts to an address."""
+    write_words(address, parts)
 
 
 def parts_of(kept: Any) -> Any:
@@ -89,44 +107,32 @@ def _compiled_write_words(address, words):  # type: ignore[no-untyped-def]
 def _storing(context, parts, address):  # type: ignore[no-untyped-def]
     def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         value, address = arguments
-        builder.store(value, builder.inttoptr(address, value.type.as_pointer()), align=1)
+        emit_write(context, builder, parts, value, builder.inttoptr(address, _BYTES))
         return context.get_dummy_value()
 
     return types.void(parts, address), emit
 
 
-def _measuring(context, parts):  # type: ignore[no-untyped-def]
-    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return context.get_constant(types.intp, context.get_abi_sizeof(arguments[0].type))
-
-    return types.intp(parts), emit
-
-
 def _loading(context, kept):  # type: ignore[no-untyped-def]
-    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        place = builder.inttoptr(arguments[0], context.get_value_type(kept.parts).as_pointer())
-        return builder.load(place, align=1)
+    kind = kept.parts
+    lent: Any = types.NamedTuple([handed_over(part) for part in kind], kind.instance_class)  # type: ignore[no-untyped-call]
 
-    return kept.parts(kept), emit
+    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return emit_read(context, builder, lent, arguments[0])
+
+    return lent(kept), emit
 
 
 _store: Any = intrinsic(_storing)
-_size: Any = intrinsic(_measuring)
 _load: Any = intrinsic(_loading)
 
 
-@register_model(KeptType)
-class _KeptModel(models.PrimitiveModel):
-    def __init__(self, manager: Any, kind: KeptType) -> None:
-        super().__init__(manager, kind, _ADDRESS)  # type: ignore[no-untyped-call]
-
-
-@unbox(KeptType)  # type: ignore[no-untyped-call]
+@unbox(AddressType)  # type: ignore[no-untyped-call]
 def _unbox(kind, kept, caller):  # type: ignore[no-untyped-def]
     address = caller.pyapi.object_getattr_string(kept, "address")
     native = caller.pyapi.long_as_ulonglong(address)
     caller.pyapi.decref(address)
-    return NativeValue(native)  # type: ignore[no-untyped-call]
+    return NativeValue(caller.builder.inttoptr(native, _BYTES))  # type: ignore[no-untyped-call]
 
 
 @typeof_impl.register(Kept)

@@ -132,6 +132,23 @@ def _imports(source: bytes, package: str) -> Iterator[str]:
             yield from (f"{base}.{alias.name}" if base else alias.name for alias in node.names)
 
 
+def syntax_of(source: bytes) -> bytes:
+    """What a file says, without comments, layout and docstrings; the text itself if it cannot be read."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return source
+    for node in ast.walk(tree):
+        if isinstance(body := getattr(node, "body", None), list):
+            # A text that stands by itself says nothing: a docstring, or the description of what is above it.
+            node.body = [each for each in body if not _is_text(each)]  # type: ignore[attr-defined]
+    return ast.dump(tree).encode()
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant) and isinstance(statement.value.value, str)
+
+
 def _with_parents(name: str, root: Path) -> Iterator[tuple[str, Path]]:
     """A module and its packages, as far as they are files below the root."""
     words = name.split(".")

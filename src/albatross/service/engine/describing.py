@@ -15,10 +15,10 @@ from albatross.service.storage.events import Attribute, Description
 
 def describes(request: Request[Any]) -> bool:
     """Whether a request describes items, beyond naming them."""
-    if isinstance(request, UpsertItem):
+    if type(request) is UpsertItem:
         said = (request.attributes, request.available_from, request.available_until, request.in_stock)
         return any(value is not UNSET for value in said)
-    return isinstance(request, UpsertItems)
+    return type(request) is UpsertItems
 
 
 def description_of(request: UpsertItem) -> Description:

@@ -234,10 +234,10 @@ class Engine:
 
     def _run_group(self, tickets: Sequence[Ticket]) -> None:
         """Decide, commit, apply and settle together."""
-        known, hopeful = self._aside.known_state, self._store.refuses_taken
+        known, assume_new = self._aside.known_state, self._store.refuses_taken
         while True:
             engaged = Engaged(self._model, self._store, self.folder, self.options.durability, self._incarnation, known, self._handles)
-            group = Group(engaged, hopeful)
+            group = Group(engaged, assume_new)
             try:
                 group.run(tickets, WRITING, READING)
                 self._handles = group.handles
@@ -246,9 +246,9 @@ class Engine:
                 self._handles = follow(self._model, self._store, self._handles)
                 self._take_parcels()
             except HandleTaken as error:
-                if not hopeful:
+                if not assume_new:
                     raise StorageFailed(f"a handle is taken that was looked for and not found ({error})") from error
-                hopeful = False
+                assume_new = False
             for ticket in tickets:  # nothing was written, and nobody was answered
                 ticket.answer = ticket.error = None
 

@@ -65,9 +65,9 @@ class Engaged(NamedTuple):
 class Group:
     """Requests that are committed together. `run` settles them with the given handlers."""
 
-    def __init__(self, engaged: Engaged, hopeful: bool = False) -> None:
-        """`hopeful`: do not look for the handles of feedback that is likely new; then `run` may raise `HandleTaken`."""
-        self.engaged, self._hopeful = engaged, hopeful
+    def __init__(self, engaged: Engaged, assume_new: bool = False) -> None:
+        """`assume_new`: do not look for the handles of feedback that is likely new; then `run` may raise `HandleTaken`."""
+        self.engaged, self._assume_new = engaged, assume_new
         self.model, self.store = engaged.model, engaged.store
         self.view = Overlay(self.model)
         self.head = self.store.head.seq
@@ -100,8 +100,8 @@ class Group:
         Raises `StorageFailed` if the commit failed, after all tickets got this error.
         """
         requests = [ticket.request for ticket in tickets]
-        hoped = [self._hopeful and is_likely_new(request, self.rewards) for request in requests]
-        self._asked = {handle for request, new in zip(requests, hoped, strict=True) if not new for handle in handles_asked(request)}
+        assumed = [self._assume_new and is_likely_new(request, self.rewards) for request in requests]
+        self._asked = {handle for request, new in zip(requests, assumed, strict=True) if not new for handle in handles_asked(request)}
         self.kept = self.store.find_all(list(self._asked)) if self._asked else {}
         written: list[tuple[Ticket, Finish]] = []
         read: list[tuple[Ticket, Finish]] = []
@@ -111,7 +111,7 @@ class Group:
             ahead = decide_together(self.view, requests, self.kept, self.head, self.now, self.engaged.incarnation)
         except Exception:  # a bug: handled one by one, it affects no other request
             self.view, ahead = Overlay(self.model), [None] * len(tickets)
-        for ticket, request, new, outcome in zip(tickets, requests, hoped, ahead, strict=True):
+        for ticket, request, new, outcome in zip(tickets, requests, assumed, ahead, strict=True):
             kind = type(request)
             if outcome is not None:
                 assert isinstance(request, Recommend)

@@ -24,6 +24,7 @@ PACE_SHARE = 0.1
 
 ALONE = (ForgetUser, JoinUsers, TakeSnapshot, TakeBackup, LookBack, Verify, TakeBase, *SHARING)
 """Requests that are not committed together with others."""
+_ALONE = frozenset(ALONE)
 
 
 class Queue:
@@ -90,8 +91,9 @@ class Queue:
         weight, describing, tickets = 0, False, self._tickets
         while tickets and weight < MOST_AT_ONCE:
             ticket = tickets[0]
-            alone = isinstance(ticket.request, ALONE)
-            if taken and (alone or (describing and isinstance(ticket.request, Recommend))):
+            kind = type(ticket.request)
+            alone = kind in _ALONE
+            if taken and (alone or (describing and kind is Recommend)):
                 break
             describing = describing or describes(ticket.request)
             taken.append(tickets.popleft())

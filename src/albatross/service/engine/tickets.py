@@ -51,7 +51,8 @@ def _weight_of(request: Request[Any]) -> int:
     if type(request) is Feedback:
         return 1
     if type(request) is Recommend:
-        return max(1, request.n) + len(request.candidates or ()) // 1_000 + (0 if request.where is None else 4)
+        named = 0 if request.candidates is None else len(request.candidates)
+        return (request.n if request.n > 0 else 1) + named // 1_000 + (0 if request.where is None else 4)
     if isinstance(request, ListUsers | ListItems | ListEvents):
         return 1 + request.n // 10
     if isinstance(request, ViewUser | Suppose):

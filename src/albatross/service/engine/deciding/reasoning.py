@@ -51,8 +51,8 @@ def region_of(report: Report) -> ConfidenceRegion | None:
 def _close(view: Overlay, shown: list[int], best: list[list[float]]) -> list[ShownItem]:
     """The next items in rank, by the model of the decision."""
     close = [line for line in best if line[0] not in shown][:CLOSE]
-    names = view.names_of([int(line[0]) for line in close])
-    return [ShownItem(names[at], at + 1, score, mean, score - mean, None) for at, (_, score, mean) in enumerate(close)]
+    name_of = view.name_of
+    return [ShownItem(name_of(int(item)), rank, score, mean, score - mean, None) for rank, (item, score, mean) in enumerate(close, 1)]
 
 
 def _why(view: Overlay, report: Report, place: int, user: str, number: int, shown: Placed) -> ItemExplanation:

@@ -26,8 +26,8 @@ from albatross.policies.alb import ALB
 from albatross.policies.mean_field import MeanField
 from albatross.service.cluster import running
 from albatross.service.cluster.front import free_port
-from albatross.service.cluster.placing import shard_of
 from albatross.service.engine.learned.options import Options
+from albatross.service.storage.placing import shard_of
 from albatross.service.storage.postgres.home import PostgresHome
 from albatross.service.tools.private_postgres import PrivatePostgres
 from benchmarks import machine

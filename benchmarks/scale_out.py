@@ -2,7 +2,8 @@
 
 Batches of ratings go to one front, on one machine with everything else. Of each part, the model has the processor time of a group of
 ratings that is committed together, and of a rating; they are measured with one batch under way, on one shard. What an exchange costs is
-measured in the same way on two. The model then says how many events a second there are with several batches under way.
+measured in the same way on two. The model then says how many events a second there are with several batches under way, while others use
+the processors as much as they did in that run. Every run is repeated, because runs on a shared machine differ.
 """
 
 import asyncio
@@ -10,7 +11,7 @@ import contextlib
 import os
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +30,10 @@ from benchmarks import machine
 from benchmarks.cluster import RANK, TICKS, Asking, command, load, postgres_of, seconds_of, wait_ready
 
 SMALL = 100
+REPEATS = 5
+"""Runs of each kind."""
+LEAST_LEFT = 0.25
+"""Processors that are left whatever others do."""
 BATCHES, LINES = 4, 1_000
 Times = NDArray[np.float64]
 KINDS = ("client", "front", "shards", "PostgreSQL", "Ray")
@@ -112,14 +117,15 @@ class Model(NamedTuple):
     flush: float
     """Seconds that the disk takes for a commit."""
 
-    def events_a_second(self, shards: int, versions: float) -> float:
-        """With several batches under way and so many versions per second, on a machine that does nothing else.
+    def events_a_second(self, shards: int, versions: float, others: float) -> float:
+        """With several batches under way and so many versions per second, while so many processors are busy with something else.
 
         A batch waits for its shards. Each shard does one thing after the other: it learns its part of a slice, PostgreSQL writes it, the
         disk keeps it. All shards work at the same time. Computing takes longer the busier the processors are, as in a queue with several
         servers and random arrivals.
         """
         cores = float(os.cpu_count() or 1)
+        left = max(cores - others, LEAST_LEFT)
         slices = max(1.0, LINES / (SLICE * min(shards, MOST_BREADTH)))
         whole = slices * shards * self.group + self.rating * LINES
         serial = [KINDS.index(kind) for kind in ("shards", "PostgreSQL")]
@@ -128,8 +134,8 @@ class Model(NamedTuple):
         pausing = versions * float(self.version[serial[0]])  # of a shard, which learns nothing meanwhile
         rate = 0.0
         for _ in range(200):  # how busy the processors are depends on the rate, which depends on that
-            load = min((rate * whole.sum() + exchanging) / cores, 0.99)
-            longer = 1 / (1 - load**cores)
+            load = min((rate * whole.sum() + exchanging) / left, 0.99)
+            longer = cores / left / (1 - load**cores)
             at_shards = (own * longer + slices * self.flush) / max(1 - pausing * longer, 0.1)
             rate += 0.1 * (_throughput(at_shards, rest * longer, MOST_BATCHES) - rate)
         return rate * LINES
@@ -164,19 +170,21 @@ def busy_seconds() -> float:
 
 
 async def measure(server: PrivatePostgres, scratch: Path) -> None:
+    runs: dict[int, list[Run]] = {}
     async with cluster(server, scratch, 1) as one:
-        small, large = await one.run(SMALL, 80, 1), await one.run(SLICE, 40, 1)
-        per_group = [run.spent / run.events * lines for run, lines in ((small, SMALL), (large, SLICE))]
-        rating = np.maximum((per_group[1] - per_group[0]) / (SLICE - SMALL), 0.0)
-        group = np.maximum(per_group[0] - SMALL * rating, 0.0)
-        runs = {1: await one.run(LINES, 60, BATCHES)}
+        small = [await one.run(SMALL, 80, 1) for _ in range(REPEATS)]
+        large = [await one.run(SLICE, 40, 1) for _ in range(REPEATS)]
+        runs[1] = [await one.run(LINES, 60, BATCHES) for _ in range(REPEATS)]
+    per_group = [_median([run.spent / run.events * lines for run in found]) for found, lines in ((small, SMALL), (large, SLICE))]
+    rating = np.maximum((per_group[1] - per_group[0]) / (SLICE - SMALL), 0.0)
+    group = np.maximum(per_group[0] - SMALL * rating, 0.0)
     async with cluster(server, scratch, 2) as two:
-        alone = await two.run(SLICE, 40, 1)
+        alone = [await two.run(SLICE, 40, 1) for _ in range(REPEATS)]
         expected = 40 * (group * 2 + rating * SLICE)
-        version = np.maximum(alone.spent - expected, 0.0) / max(1, alone.versions * 2)
-        runs[2] = await two.run(LINES, 60, BATCHES)
+        version = np.maximum(_median([(run.spent - expected) / max(1, run.versions * 2) for run in alone]), 0.0)
+        runs[2] = [await two.run(LINES, 60, BATCHES) for _ in range(REPEATS)]
     async with cluster(server, scratch, 4) as four:
-        runs[4] = await four.run(LINES, 60, BATCHES)
+        runs[4] = [await four.run(LINES, 60, BATCHES) for _ in range(REPEATS)]
     model = Model(group, rating, version, flush_seconds(scratch))
     print(f"| processor time in µs | {' | '.join(KINDS)} |", "| --- |" + " ---: |" * len(KINDS), sep="\n")
     for name, row in (("a group", group), ("a rating", rating), ("a version, each shard", version)):
@@ -186,25 +194,35 @@ async def measure(server: PrivatePostgres, scratch: Path) -> None:
         "shards",
         "events per second",
         "by the model",
+        "differs by",
         "versions per second",
         "µs per event",
         "journal bytes per event",
         "other load",
     )
     print(f"| {' | '.join(columns)} |", "|" + " ---: |" * len(columns), sep="\n")
-    for shards, run in runs.items():
-        rate, versions = run.events / run.seconds, run.versions / run.seconds
-        said = model.events_a_second(shards, versions)
-        spent, written = run.spent.sum() / run.events * 1e6, run.written / run.events
+    for shards, found in runs.items():
+        rates = [run.events / run.seconds for run in found]
+        said = [model.events_a_second(shards, run.versions / run.seconds, run.others) for run in found]
         told = (
-            f"{rate:,.0f}",
-            f"{said:,.0f} ({said / rate - 1:+.0%})",
-            f"{versions:.0f}",
-            f"{spent:.0f}",
-            f"{written:,.0f}",
-            f"{run.others:.2f}",
+            _range(rates, ",.0f"),
+            _range(said, ",.0f"),
+            _range([model_rate / rate - 1 for model_rate, rate in zip(said, rates, strict=True)], "+.0%"),
+            _range([run.versions / run.seconds for run in found], ".0f"),
+            _range([run.spent.sum() / run.events * 1e6 for run in found], ".0f"),
+            _range([run.written / run.events for run in found], ",.0f"),
+            _range([run.others for run in found], ".2f"),
         )
         print(f"| {shards} | {' | '.join(told)} |")
+
+
+def _median(found: Sequence[Times]) -> Times:
+    return np.median(np.array(found), axis=0)
+
+
+def _range(values: Sequence[float], form: str) -> str:
+    """The median, the least and the largest."""
+    return f"{np.median(values):{form}} ({min(values):{form}} to {max(values):{form}})"
 
 
 def main() -> None:

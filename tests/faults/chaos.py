@@ -29,6 +29,8 @@ CLIENTS = 16
 ROOT = Path(__file__).parents[2]
 MODULES = os.pathsep.join(str(folder) for folder in (ROOT / "tests", ROOT, ROOT / "src"))
 """Where the processes that are started find this folder, `benchmarks` and the albatross of this checkout."""
+VISITS = 0.2
+"""How often it is a visitor who asks."""
 SOONEST, LATEST = 0.002, 0.060
 """Seconds from the first answer of a life to its end."""
 
@@ -107,9 +109,7 @@ class Nursery:
 class Client:
     """Writes until told to end. What it has no answer to it sends again, or leaves open, by chance."""
 
-    def __init__(self, number: int, port: int, story: Story, answered: asyncio.Event, seed: int, visits: float = 0.2) -> None:
-        self.visits = visits
-        """How often it is a visitor who asks: several shards do not know visitors."""
+    def __init__(self, number: int, port: int, story: Story, answered: asyncio.Event, seed: int) -> None:
         self.number, self.port, self.story, self.answered = number, port, story, answered
         self.random = random.Random(seed * CLIENTS + number)
         self.connection: Connection | None = None
@@ -123,7 +123,7 @@ class Client:
             user, item = f"u{self.random.randrange(50)}", f"i{self.random.randrange(200)}"
             rating = {"event_id": name, "rating": self.random.randint(1, 5)}
             if self.random.random() < 0.25:
-                visiting = self.random.random() < self.visits
+                visiting = self.random.random() < VISITS
                 decided = await self._decide(f"r{name}", None if visiting else user)
                 decision = None if decided is None else str(decided["decision_id"])
                 if decided is not None and visiting and self.random.random() < 0.5:

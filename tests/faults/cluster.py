@@ -32,7 +32,7 @@ from albatross.service.cluster import running
 from albatross.service.cluster.pruning import prune
 from albatross.service.engine.learned.options import Options
 from albatross.service.engine.recovering.verifying import verify
-from albatross.service.storage.events import Decided, Rated, Reacted
+from albatross.service.storage.events import Arrived, Decided, Joined, Rated, Reacted
 from albatross.service.storage.postgres.lease import Lease
 from albatross.service.storage.postgres.session import connect
 from albatross.service.storage.reading import read_events, read_genesis
@@ -56,6 +56,13 @@ SELECT count(pg_terminate_backend(pid)) FROM (
     SELECT pid FROM pg_stat_activity WHERE application_name = 'albatross exchange' ORDER BY random() LIMIT %s
 ) AS victims
 """
+
+
+CONNECTED = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'albatross exchange'"
+SOON = 2.0
+"""Seconds to wait for connections that were cut: some may belong to shards that are paused."""
+WAVES = 5
+"""How often connections are cut in one round."""
 
 
 class Running:
@@ -200,9 +207,7 @@ class Tormentor:
         shards = self.chance.sample(active, min(kinds["shard"], len(active)))
         gone = self.chance.sample([front["pid"] for front in fronts], min(kinds["front"], len(fronts)))
         if kinds["exchange"]:
-            with contextlib.closing(connect(self.address)) as session:
-                cut = session.execute(CUT, (kinds["exchange"],)).fetchone()
-            self.done["exchange"] += 0 if cut is None else int(cut[0])
+            self._cut(kinds["exchange"], len(active))
         self.done.update(shard=len(shards), front=len(gone))
         victims = [*(shard["pid"] for shard in shards), *gone]
         for kind in FAR:
@@ -226,6 +231,18 @@ class Tormentor:
             and all(shard["epoch"] > moved.get(shard["shard"], 0) for shard in self.active(now))
             and not {front["pid"] for front in now["fronts"]} & set(gone)
         )
+
+    def _cut(self, count: int, shards: int) -> None:
+        """Cut connections of the exchange, so many at one time as there are shards, and again as soon as they are back."""
+        pause = threading.Event()
+        with contextlib.closing(connect(self.address)) as session:
+            while count > 0:
+                end = time.monotonic() + SOON
+                while time.monotonic() < end and (session.execute(CONNECTED).fetchone() or (0,))[0] < shards:
+                    pause.wait(LOOK_SECONDS)
+                cut = session.execute(CUT, (min(count, shards),)).fetchone()
+                self.done["exchange"] += 0 if cut is None else int(cut[0])
+                count -= shards
 
     def pause(self) -> None:
         """Stop an owner, until another process has had the lease."""
@@ -257,10 +274,11 @@ class Tormentor:
         self.status(self.whole)
 
 
-def planned(faults: int, chance: random.Random, machines: bool, shards: int) -> list[Counter[str]]:
+def planned(faults: int, chance: random.Random, machines: bool, shards: int, harm: Counter[str] | None = None) -> list[Counter[str]]:
     """Rounds of faults, each of several kinds: all kinds as often as they are to be, in as few rounds as there can be."""
-    room = Counter(shard=shards, front=2, exchange=shards, postgres=1, raylet=1, node=1)
-    wanted = {kind: max(1, round(faults * share / HARM.total())) for kind, share in HARM.items() if machines or kind not in FAR}
+    room = Counter(shard=shards, front=2, exchange=WAVES * shards, postgres=1, raylet=1, node=1)
+    harm = HARM if harm is None else harm
+    wanted = {kind: max(1, round(faults * share / harm.total())) for kind, share in harm.items() if machines or kind not in FAR}
     rounds = [Counter[str]() for _ in range(max(-(-count // room[kind]) for kind, count in wanted.items()))]
     for kind, count in wanted.items():
         places = [number for number in range(len(rounds)) for _ in range(room[kind])]
@@ -297,7 +315,7 @@ async def torment(
     paused = {round(position) for position in np.linspace(0, len(rounds), pauses, endpoint=False)} if pauses else set()
     cluster = await asyncio.to_thread(Running, address, folder, None if machines is None else machines.address)
     try:
-        clients = [Client(number, cluster.port, story, answered, chance.randrange(10**6), visits=0.0) for number in range(CLIENTS)]
+        clients = [Client(number, cluster.port, story, answered, chance.randrange(10**6)) for number in range(CLIENTS)]
         writing = [asyncio.create_task(client.run()) for client in clients]
         pruned = asyncio.create_task(asyncio.to_thread(prune_at_last, address, folder))
         for number, kinds in enumerate(rounds):
@@ -327,7 +345,7 @@ async def torment(
 
 
 def _acknowledged(story: Story) -> int:
-    return len(story.acknowledged) + len(story.decisions)
+    return len(story.acknowledged) + len(story.decisions) + len(story.joined)
 
 
 async def _answers(more: int, story: Story, answered: asyncio.Event) -> None:
@@ -343,8 +361,14 @@ def judge(address: str, folder: Path, story: Story, faults: dict[str, int], code
     delivered: Counter[str] = Counter()
     decisions: Counter[str | None] = Counter()
     rated: Counter[str] = Counter()
+    joined: Counter[tuple[str, str]] = Counter()
+    left, arrived = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     contradicted = 0
     homes = running.homes_of(address, folder)
+    with Town(address, folder, shards=len(homes)) as town:  # what was under way arrives
+        town.settle()
+        names = [engine._model.items.names for engine in town.engines]
+        counts = [engine._model.ledger.item_ratings.tolist() for engine in town.engines]
     for home in homes:
         with home.reading() as log:
             found = verify(log, home.folder, read_genesis(log, str(home)))
@@ -355,19 +379,24 @@ def judge(address: str, folder: Path, story: Story, faults: dict[str, int], code
                     rated[event.item] += isinstance(event, Rated) or event.replaces is None
                 elif isinstance(event, Decided):
                     decisions[event.request_id] += 1
-    with Town(address, folder, shards=len(homes)) as town:
-        town.settle()
-        models = [engine._model for engine in town.engines]
-        names = models[0].items.names
-        miscounted = sum(model.items.names != names for model in models)
-        for number, name in enumerate(names):
-            miscounted += any(int(model.ledger.item_ratings[number]) != rated[name] for model in models)
+                elif isinstance(event, Joined):
+                    joined[event.visitor, event.user] += 1
+                    left[event.visitor, event.user] += event.away
+                elif isinstance(event, Arrived):
+                    arrived[event.visitor, event.user] += 1
+    miscounted = sum(each != names[0] for each in names)
+    for number, name in enumerate(names[0]):
+        miscounted += any(count[number] != rated[name] for count in counts)
     return Verdict(
         faults=faults,
         acknowledged=_acknowledged(story),
-        lost=len(set(story.acknowledged) - set(delivered)) + len(story.decisions - set(decisions)) + len(story.lost_decisions),
-        unexpected=len(set(delivered) - story.sent) + len(set(decisions) - story.asked),
-        duplicated=sum(count - 1 for count in (*delivered.values(), *decisions.values())),
+        lost=len(set(story.acknowledged) - set(delivered))
+        + len(story.decisions - set(decisions))
+        + len(story.lost_decisions)
+        + len(set(story.joined.items()) - set(joined))
+        + (left - arrived).total(),
+        unexpected=len(set(delivered) - story.sent) + len(set(decisions) - story.asked) + (arrived - left).total(),
+        duplicated=sum(count - 1 for count in (*delivered.values(), *decisions.values(), *joined.values())),
         surprises=dict(story.surprises),
         contradicted=contradicted,
         miscounted=miscounted,

@@ -23,6 +23,7 @@ from albatross.service.storage.postgres.home import PostgresHome, snapshots_of
 A = TypeVar("A", bound=Answer)
 
 VERSION = "SELECT coalesce(max(version), 0) FROM albatross.payloads"
+PARCELS = "SELECT count(*) FROM albatross.parcels"
 
 
 class Town:
@@ -86,10 +87,12 @@ class Town:
         """Wait until all shards know the same version of everything; returns it."""
         with contextlib.closing(psycopg.connect(self.address, autocommit=True)) as session:
             while True:
-                quiet = all(one._said is not None and one._said.lessons == one._engine.lessons[0] for one in self.exchanging)
-                (waiting, _), (version,) = (session.execute(question).fetchone() or (0, 0) for question in (WAITING, VERSION))
+                quiet = not any(one._news() for one in self.exchanging)
+                (parcels,), (waiting, _), (version,) = (
+                    session.execute(asked).fetchone() or (0, 0) for asked in (PARCELS, WAITING, VERSION)
+                )
                 known = [_known(engine) for engine in self.engines]
-                if quiet and waiting == 0 and {(one.version, one.catalogue) for one in known} == {(version, known[0].catalogue)}:
+                if quiet and parcels == waiting == 0 and {(one.version, one.catalogue) for one in known} == {(version, known[0].catalogue)}:
                     return int(version)
 
 

@@ -2,15 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from albatross.checks.worlds import beginner
+from albatross.checks.worlds import beginner, statistics_of
 from albatross.core.agent import Agent
 from albatross.core.policy import Policy
+from albatross.core.sharing.carrying import arrive, leave, rows_of
 from albatross.core.sharing.exchange import Exchange, Gathering, Payload, part
 from albatross.core.state import flatten, identity
 from albatross.core.streams import stream
+from albatross.kernels.operations import carry, offers
 
 USERS, SHARDS = 6, 2
 """Users per shard, and shards."""
@@ -77,10 +81,7 @@ def shards_learn_as_one_agent(policy: Policy) -> None:
     for step, (user, item, reward) in enumerate(_ratings(one.n_users, one.n_items)):
         one.update(user, item, reward)
         shards[user % SHARDS].agent.update(user // SHARDS, item, reward)
-        for _ in range(MOST_ROUNDS):
-            version = [shard.take() for shard in shards]
-            for shard in shards:
-                shard.fold(version)
+        _settle(shards)
         if step % 10 == 9:
             for each in range(one.n_users):
                 _agree(one, each, shards[each % SHARDS].agent, each // SHARDS, step)
@@ -143,6 +144,50 @@ def payloads_add_up(policy: Policy) -> None:
     other = _together(policy, _through_bytes([_together(policy, payloads[:half]), _together(policy, payloads[half:])]))
     for name, found, expected in (("figures", other.figures, one.figures), *zip(policy.division.sums, other.sums, one.sums, strict=True)):
         assert np.allclose(found, expected, rtol=ROUNDING, atol=ROUNDING), f"{name} of payloads put together depend on how that was done"
+
+
+def a_user_moves_to_another_shard(policy: Policy) -> None:
+    """After a move and an exchange, all sums are what they were, and the other shard has the user's ratings."""
+    if policy.division is None or not offers(beginner(policy).state, carry):
+        return
+    shards, mover, newcomer = _shards(policy), 1, USERS - 1
+    for user, item, reward in _ratings(SHARDS * (USERS - 1), shards[0].agent.n_items):
+        shards[user % SHARDS].agent.update(user // SHARDS, item, reward)
+    _settle(shards)
+    before, rated = _sums(policy, shards[1]), _pairs_of(policy, shards[0].agent, mover)
+    content = rows_of(shards[0].agent, mover)
+    leave(shards[0].agent, mover)
+    arrive(shards[1].agent, newcomer, content)
+    _settle(shards)
+    for shard in shards:
+        for name, found, expected in zip(policy.division.sums, _sums(policy, shard), before, strict=True):
+            scale = 1.0 + np.abs(expected).max(initial=0.0)
+            assert np.allclose(found, expected, rtol=ROUNDING, atol=ROUNDING * scale), f"{name} have changed because a user has moved"
+    assert _pairs_of(policy, shards[1].agent, newcomer) == rated, "the other shard has other ratings of a user who has moved"
+    assert not any(_pairs_of(policy, shards[0].agent, mover)), "a shard has ratings of a user who has moved away"
+    for shard, user in ((shards[0], mover), (shards[1], newcomer)):
+        shard.agent.update(user, shard.agent.select(user).item, 3.0)
+        assert np.isfinite(shard.agent.select(user).mean), "after a move, a user is expected to give no number"
+
+
+def _settle(shards: Sequence[Exchange]) -> None:
+    for _ in range(MOST_ROUNDS):
+        version = [shard.take() for shard in shards]
+        for shard in shards:
+            shard.fold(version)
+
+
+def _sums(policy: Policy, shard: Exchange) -> list[NDArray[Any]]:
+    return [part(shard.agent.state, name).copy() for name in policy.division.sums] if policy.division else []
+
+
+def _pairs_of(policy: Policy, agent: Agent, user: int) -> list[list[float]]:
+    """The items, numbers and totals of a user's ratings, if the policy stores them."""
+    found = dict(statistics_of(policy, agent.state))
+    if "pairs.users" not in found:
+        return []
+    own = found["pairs.users"] == user
+    return [found[f"pairs.{name}"][own].tolist() for name in ("items", "plays", "totals")]
 
 
 def _together(policy: Policy, payloads: Sequence[Payload]) -> Payload:

@@ -208,8 +208,17 @@ class Agent:
         user, other = self._within("user", user, self.n_users), self._within("other", other, self.n_users)
         if user == other:
             raise InvalidInput(f"user and other are both {user}; accepted: two users")
-        self._unusable += places_left_by_joining(self.state, user, other)
+        left = places_left_by_joining(self.state, user, other)
         self.run(unite, self.learning, user, other, np.empty((2, self.n_items), np.int32))
+        self.leave_places(left)
+
+    def make_places(self, n_pairs: int) -> None:
+        """Make room for so many more pairs."""
+        self.state = reserve(self.state, n_pairs + self._unusable)
+
+    def leave_places(self, count: int) -> None:
+        """Up to so many places in tables of pairs have become unusable. If there are many, the tables are rewritten."""
+        self._unusable += count
         if self._unusable > max([MOST_UNUSABLE, *(int(pairs.used[0]) // 4 for pairs in tables_of(self.state))]):
             self.state, self._unusable = tidied(self.state), 0
 
@@ -282,7 +291,7 @@ class Agent:
 
     def learn(self, users: NDArray[np.int64], items: NDArray[np.int64], rewards: NDArray[np.float64]) -> None:
         """The same as `replay` for valid arrays: nothing is checked."""
-        self.state = reserve(self.state, rewards.size + self._unusable)
+        self.make_places(rewards.size)
         self.run(learn, self.learning, users, items, rewards)
 
     def _choice(self, position: int, offered: Items, propensity: float) -> Choice:

@@ -46,6 +46,8 @@ class Division(NamedTuple):
     by_turns: tuple[tuple[str, Any], ...] = ()
     """Parameters that switch off what a shard does in turn among its own users. Then shards that exchange after each rating learn what
     one agent learns, up to rounding."""
+    rows: tuple[str, ...] = ()
+    """Of `own`: tables of pairs, and arrays with a row per user. They go with a user who moves to another shard."""
 
 
 @dataclass(frozen=True)

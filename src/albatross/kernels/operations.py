@@ -1,8 +1,8 @@
 """The operations of a policy, declared once and implemented per type of state.
 
 Every policy has `select` and `update`. The others are optional. `suppose`, `believe`, `width` and `attribute` report beliefs and change
-nothing. `replace` undoes a rating and learns another instead; `join` merges two users. `divide`, `report`, `merge` and `refit` are for
-policies whose users may be split over several shards (`albatross.core.sharing.exchange`).
+nothing. `replace` undoes a rating and learns another instead; `join` merges two users. `divide`, `report`, `merge`, `refit` and `carry` are
+for policies whose users may be split over several shards (`albatross.core.sharing`).
 A compiled loop that calls an operation serves every policy: Numba resolves the call by the type of the state.
 Interpreted, the same call looks up the implementation in the same table.
 """
@@ -159,6 +159,15 @@ def refit(state: Any, settings: Any, scratch: Any, others: Any, items: Items, ra
     _implementations[refit][type(state)](state, settings, scratch, others, items, random)
 
 
+def carry(state: Any, settings: Any, scratch: Any, user: int, arriving: bool, room: NDArray[np.int32], random: np.random.Generator) -> None:
+    """Add a user's part to the sums over users and to the population figures, or subtract it: the user comes from or goes to another shard.
+
+    The user's own rows and pairs are present in both cases: they are copied before, or removed after. A policy whose sums do not depend on
+    the rows of users leaves them where they are, because only their total matters. `room` is working space: two rows, a place per item.
+    """
+    _implementations[carry][type(state)](state, settings, scratch, user, arriving, room, random)
+
+
 def offers(state: Any, operation: Callable[..., Any]) -> bool:
     """Whether the policy of this state implements an optional operation."""
     return type(state) in _implementations[operation]
@@ -201,5 +210,5 @@ def or_else(operation: Callable[..., Any], otherwise: Callable[..., Any]) -> Cal
     return either
 
 
-for _operation in (select, update, replace, join, suppose, believe, width, attribute, divide, report, merge, refit):
+for _operation in (select, update, replace, join, suppose, believe, width, attribute, divide, report, merge, refit, carry):
     _declare(_operation)

@@ -23,6 +23,7 @@ from albatross.kernels.alternating.steps import (
     suppose_ratings,
     width_of,
 )
+from albatross.kernels.carrying import carry_alternating
 from albatross.kernels.joining import Rows, join_alternating
 from albatross.kernels.linear import Matrix, Vector, packed_size
 from albatross.kernels.operations import (
@@ -31,6 +32,7 @@ from albatross.kernels.operations import (
     Slate,
     attribute,
     believe,
+    carry,
     divide,
     implements,
     join,
@@ -83,6 +85,7 @@ class ALB(Policy):
         sums=("item_grams", "item_moments"),
         derived=("item_factors",),
         population=("updates",),
+        rows=("user_factors", "pairs"),
     )
 
     rank: int = parameter(5, "length of the user and item vectors (k)", at_least=1)
@@ -170,6 +173,13 @@ def join_users(
     state: State, settings: Settings, scratch: Ellipsoid, user: int, other: int, room: Rows, random: np.random.Generator
 ) -> None:
     join_alternating(state, settings, scratch, user, other, room)
+
+
+@implements(carry, State)
+def carry_user(
+    state: State, settings: Settings, scratch: Ellipsoid, user: int, arriving: bool, room: Rows, random: np.random.Generator
+) -> None:
+    carry_alternating(state, settings, scratch, user, arriving, room)
 
 
 @implements(suppose, State)

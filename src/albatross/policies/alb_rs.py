@@ -24,6 +24,7 @@ from albatross.kernels.alternating.steps import (
     suppose_ratings,
     width_of,
 )
+from albatross.kernels.carrying import carry_alternating
 from albatross.kernels.compiling import kernel
 from albatross.kernels.joining import Rows, join_alternating, swap_rows
 from albatross.kernels.linear import Matrix, Vector, dot, packed_size, solve_lower, solve_upper
@@ -32,6 +33,7 @@ from albatross.kernels.operations import (
     Items,
     Slate,
     believe,
+    carry,
     divide,
     implements,
     join,
@@ -86,6 +88,7 @@ class ALBRS(Policy):
         sums=("item_grams", "item_moments"),
         derived=("item_factors",),
         population=("updates",),
+        rows=("user_factors", "pairs", "user_centers", "user_inverses", "user_growth"),
     )
 
     rank: int = parameter(5, "length of the user and item vectors (k)", at_least=1)
@@ -255,6 +258,13 @@ def join_users(
         swap_rows(state.user_centers, user, other)
         for a in range(state.user_inverses.shape[1]):
             swap_rows(state.user_inverses[:, a], user, other)
+
+
+@implements(carry, State)
+def carry_user(
+    state: State, settings: Settings, scratch: Ellipsoid, user: int, arriving: bool, room: Rows, random: np.random.Generator
+) -> None:
+    carry_alternating(state, settings, scratch, user, arriving, room)
 
 
 @kernel

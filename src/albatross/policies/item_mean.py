@@ -13,7 +13,7 @@ from albatross.core.streams import Streams
 from albatross.kernels.counting import Tally, any_best, count, item_mean, merge_tally, no_tally, report_tally, shrunk_mean
 from albatross.kernels.joining import Rows
 from albatross.kernels.linear import Vector
-from albatross.kernels.operations import Items, Slate, implements, join, merge, replace, report, select, update
+from albatross.kernels.operations import Items, Slate, carry, implements, join, merge, replace, report, select, update
 from albatross.kernels.replacing import recount
 
 
@@ -100,3 +100,10 @@ def replace_rating(
 @implements(join, State)
 def join_users(state: State, settings: Settings, scratch: Nothing, user: int, other: int, room: Rows, random: np.random.Generator) -> None:
     """Users are not stored, so there is nothing to do."""
+
+
+@implements(carry, State)
+def carry_user(
+    state: State, settings: Settings, scratch: Nothing, user: int, arriving: bool, room: Rows, random: np.random.Generator
+) -> None:
+    """Sums of items do not depend on who has rated them: they stay."""

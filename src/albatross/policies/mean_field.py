@@ -11,6 +11,7 @@ from albatross.core.environment import Truth
 from albatross.core.parameters import parameter
 from albatross.core.policy import Division, Policy
 from albatross.core.streams import Streams
+from albatross.kernels.carrying import carry_mean_field
 from albatross.kernels.counting import any_best
 from albatross.kernels.joining import Rows, join_mean_field
 from albatross.kernels.linear import Vector, gram_of_columns
@@ -28,6 +29,7 @@ from albatross.kernels.operations import (
     Slate,
     attribute,
     believe,
+    carry,
     divide,
     implements,
     join,
@@ -56,11 +58,12 @@ class MeanField(Policy):
 
     and the same for items with x = (a_u, 1): ridge regression in which the partner's covariance counts as ridge. Told that no pair comes
     back (`returns` false), users take κ = 1 − 0.75 c of the items' covariance, c as below: a product of normals counts what user and item
-    do not know of each other on both sides, which finds vectors late. Every rating refits its user and its item, unless it repeats exactly
-    what is known, and a few others in turn, so that no vector goes stale. The priors are learned online: D as Σ E[a]² over all rows met,
-    divided by the number of rows that ratings have determined, Σ (1 − var(a) / D), which also decides how many coordinates are used; the
-    mean item offset; σ² from repeated ratings; ρ from how well a pair's first rating predicts the second one beyond the model, and 1 where
-    repeats are exact; s² from both.
+    do not know of each other on both sides, which finds vectors late. Otherwise, where all ratings are 0 or 1, those of an item of mean p
+    count for their users by a (1 − a) / (p (1 − p)), from ¼ to 1, a the mean of all ratings: their noise depends on the mean. Every rating
+    refits its user and its item, unless it repeats exactly what is known, and a few others in turn, so that no vector goes stale. The
+    priors are learned online: D as Σ E[a]² over all rows met, divided by the number of rows that ratings have determined, Σ (1 − var(a) /
+    D), which also decides how many coordinates are used; the mean item offset; σ² from repeated ratings; ρ from how well a pair's first
+    rating predicts the second one beyond the model, and 1 where repeats are exact; s² from both.
 
     The mean of an item that the user has rated n times is m_ui + ρ_n (y_ui − m_ui), ρ_n = τ² / (τ² + σ² / n); of others, m_ui.
     Trying a pair costs its shortfall now, and gains at each of N later visits if it turns out better. If one rating told all, that would
@@ -78,8 +81,8 @@ class MeanField(Policy):
 
     r is the share of the user's rated items that is offered again; for a user without ratings, r = repeated ratings / (t − n). Where
     nothing is offered again, r = 0: every visit shows something new, so users are learned without being explored, and an item is of use
-    once per user, to the d n users who may be shown it. m is the estimated number of items: those met, and the unmet ones by their share
-    of the candidates. d is the share of them that this user may be shown; where it is small, another user may try the item at less cost.
+    once per user, to the d n users who may be shown it. m is the estimated number of items: those met, and the unmet ones by their share of
+    the candidates. d is the share of them that this user may be shown; where it is small, another user may try the item at less cost.
 
     v_u is the variance of m_ui that comes from the user, given the item's mean, and v_i the one that comes from the item: one rating
     cannot reduce uncertainty shared by user and item. c = d / (d + s²), d the prior variance of ⟨a, b⟩, is the share of rating variance
@@ -121,6 +124,7 @@ class MeanField(Policy):
             "counts",
         ),
         by_turns=(("refreshes", 0),),
+        rows=("user_moments", "residuals", "pairs"),
     )
 
     statistics: ClassVar[tuple[str, ...]] = (
@@ -207,6 +211,13 @@ def replace_rating(
 @implements(join, State)
 def join_users(state: State, settings: Settings, scratch: Scratch, user: int, other: int, room: Rows, random: np.random.Generator) -> None:
     join_mean_field(state, scratch.room, user, other, room)
+
+
+@implements(carry, State)
+def carry_user(
+    state: State, settings: Settings, scratch: Scratch, user: int, arriving: bool, room: Rows, random: np.random.Generator
+) -> None:
+    carry_mean_field(state, scratch.room, user, arriving, room)
 
 
 @implements(suppose, State)

@@ -28,7 +28,7 @@ from albatross.kernels.linear import (
     solve_upper,
     unpack,
 )
-from albatross.kernels.operations import Belief, Items, Slate, believe, implements, join, replace, select, suppose, update, width
+from albatross.kernels.operations import Belief, Items, Slate, believe, carry, implements, join, replace, select, suppose, update, width
 from albatross.kernels.search.scoring import best_position, optimistic_scores, scoring_block
 
 MOST_FEATURES = 128
@@ -60,7 +60,7 @@ class OFUL(Policy):
     True
     """
 
-    division: ClassVar[Division | None] = Division(own=("item_factors", "user_grams", "user_moments"))
+    division: ClassVar[Division | None] = Division(own=("item_factors", "user_grams", "user_moments"), rows=("user_grams", "user_moments"))
 
     statistics: ClassVar[tuple[str, ...]] = ("user_grams", "user_moments")
 
@@ -243,3 +243,10 @@ def join_users(state: State, settings: Settings, scratch: Scratch, user: int, ot
         for a in range(rows.shape[1]):
             rows[user, a] += rows[other, a]
             rows[other, a] = 0.0
+
+
+@implements(carry, State)
+def carry_user(
+    state: State, settings: Settings, scratch: Scratch, user: int, arriving: bool, room: Rows, random: np.random.Generator
+) -> None:
+    """Only rows of users depend on users: there is nothing to do."""

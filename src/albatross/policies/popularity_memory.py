@@ -14,7 +14,7 @@ from albatross.core.streams import Streams
 from albatross.kernels.counting import Tally, any_best, count, deviation, find_entries, merge_tally, no_tally, report_tally, shrunk_mean
 from albatross.kernels.joining import Rows
 from albatross.kernels.linear import Vector
-from albatross.kernels.operations import Items, Slate, implements, join, merge, replace, report, select, update
+from albatross.kernels.operations import Items, Slate, carry, implements, join, merge, replace, report, select, update
 from albatross.kernels.pairs import NOTHING, Pairs, join_pairs, no_pairs, remember
 from albatross.kernels.replacing import exchange_pair, recount
 
@@ -48,7 +48,10 @@ class PopularityMemory(Policy):
     """
 
     division: ClassVar[Division | None] = Division(
-        own=("pairs",), sums=("tally.plays", "tally.totals"), population=("tally.ratings", "tally.overall", "largest")
+        own=("pairs",),
+        sums=("tally.plays", "tally.totals"),
+        population=("tally.ratings", "tally.overall", "largest"),
+        rows=("pairs",),
     )
 
     top: float | None = parameter(None, "top of the rating scale; none: the largest rating seen so far")
@@ -146,3 +149,10 @@ def replace_rating(
 @implements(join, State)
 def join_users(state: State, settings: Settings, scratch: Scratch, user: int, other: int, room: Rows, random: np.random.Generator) -> None:
     join_pairs(state.pairs, user, other, room[0])
+
+
+@implements(carry, State)
+def carry_user(
+    state: State, settings: Settings, scratch: Scratch, user: int, arriving: bool, room: Rows, random: np.random.Generator
+) -> None:
+    """Sums of items do not depend on who has rated them: they stay."""

@@ -13,7 +13,7 @@ from albatross.core.policy import Division, Policy
 from albatross.core.streams import Streams
 from albatross.kernels.counting import any_best, find_entries
 from albatross.kernels.joining import Rows
-from albatross.kernels.operations import Items, Slate, implements, join, replace, select, update
+from albatross.kernels.operations import Items, Slate, carry, implements, join, replace, select, update
 from albatross.kernels.pairs import NOTHING, Pairs, join_pairs, no_pairs, remember
 from albatross.kernels.replacing import exchange_pair
 
@@ -45,7 +45,7 @@ class UserUCB(Policy):
     0.7412
     """
 
-    division: ClassVar[Division | None] = Division(own=("pairs",))
+    division: ClassVar[Division | None] = Division(own=("pairs",), rows=("pairs",))
 
     scale: float = parameter(1.0, "multiplier of the confidence width, in units of the reward (c)", at_least=0)
 
@@ -109,3 +109,10 @@ def replace_rating(
 @implements(join, State)
 def join_users(state: State, settings: Settings, scratch: Scratch, user: int, other: int, room: Rows, random: np.random.Generator) -> None:
     join_pairs(state.pairs, user, other, room[0])
+
+
+@implements(carry, State)
+def carry_user(
+    state: State, settings: Settings, scratch: Scratch, user: int, arriving: bool, room: Rows, random: np.random.Generator
+) -> None:
+    """Only pairs depend on users: there is nothing to do."""

@@ -8,15 +8,16 @@ from town import Town
 
 from albatross import Recommender
 from albatross.cli import main
+from albatross.policies.alb import ALB
 from albatross.policies.item_mean import ItemMean
 from albatross.policies.pts import PTS
 from albatross.service.api.errors import UnknownDecision
-from albatross.service.api.requests import AskVersion, Feedback, ForgetUser, ListItems, ListUsers, Recommend, Verify, ViewUser
+from albatross.service.api.requests import AskVersion, Feedback, ForgetUser, JoinUsers, ListItems, ListUsers, Recommend, Verify, ViewUser
 from albatross.service.api.rules import Where
-from albatross.service.cluster.placing import shard_of
 from albatross.service.engine.learned.options import Options, new_genesis
 from albatross.service.storage.events import encode
 from albatross.service.storage.home import home_of
+from albatross.service.storage.placing import shard_of
 from albatross.service.storage.postgres.sharing import check_copied
 from albatross.service.storage.store import Row
 
@@ -79,17 +80,35 @@ def test_what_cannot_be_divided_is_refused(databases: Place, tmp_path: Path, cap
     home.claim()
     home.begin([Row(encode(new_genesis(Options(policy=PTS(), scale=(1, 5)))))])  # nothing has to be compiled
     home.release()
-    visitor = next(f"v{number}" for number in range(9) if shard_of(f"v{number}", 2) != shard_of("ann", 2))
-    with Recommender(tmp_path / "joined", policy=ItemMean(), scale=(1, 5)) as shop:
-        shop.ask(Feedback("e", 3, user=visitor, item="tea"))
-        shop.join(visitor, "ann")
+    with Recommender(tmp_path / "one", policy=ItemMean(), scale=(1, 5)) as shop:
+        shop.ask(Feedback("e", 3, user="ann", item="tea"))
     for folder, shards, sentence in (
         ("pts", 2, "policy 'pts' runs on one shard"),
-        ("joined", 2, "joins a visitor with a user who would live on another of 2 shards"),
-        ("joined", 0, "accepted: 1 to 256"),
+        ("one", 0, "accepted: 1 to 256"),
         ("nothing", 2, "is no folder of the service"),
     ):
         assert main(["cluster", "move", str(tmp_path / folder), address, "--shards", str(shards)]) == 2
         assert sentence in capsys.readouterr().err
-    assert main(["cluster", "move", str(tmp_path / "joined"), address, "--shards", "1"]) == 0
-    assert main(["cluster", "move", str(tmp_path / "joined"), address, "--shards", "2"]) == 2
+    assert main(["cluster", "move", str(tmp_path / "one"), address, "--shards", "1"]) == 0
+    assert main(["cluster", "move", str(tmp_path / "one"), address, "--shards", "2"]) == 2
+
+
+def test_joined_visitors_live_with_their_users(databases: Place, tmp_path: Path) -> None:
+    """A visitor was joined with a user of another shard, who was joined with one of a third."""
+    folder, address = tmp_path / "folder", databases.address("shop")
+    first, second, third = (next(user for number in range(50) if shard_of(user := f"v{number}", 3) == shard) for shard in range(3))
+    with Recommender(folder, policy=ALB(rank=2), scale=(1, 5)) as shop:
+        for number, user in enumerate((first, second, third)):
+            shop.ask(Feedback(f"e{number}", 3, user=user, item="tea"))
+        shop.join(first, second)
+        shop.join(second, third)
+    assert main(["cluster", "move", str(folder), address, "--shards", "3"]) == 0
+    assert main(["cluster", "verify", address, "--snapshots", str(tmp_path / "snapshots")]) == 0
+    with Town(address, tmp_path / "snapshots", shards=3) as town:
+        town.settle()
+        assert [town.ask(ViewUser(user)).ratings for user in (first, second, third)] == [3, 3, 3]
+        assert not town.ask(JoinUsers(first, third)).joined
+        assert town.ask(AskVersion()).users == 1
+        town.ask(ForgetUser(third))
+        town.settle()
+        assert town.ask(AskVersion()).ratings == 0

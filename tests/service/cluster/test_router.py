@@ -15,10 +15,10 @@ from albatross.service.api.requests import AskSeries, Feedback, FeedbackBatch, F
 from albatross.service.cluster import router as router_module
 from albatross.service.cluster.lanes import Lanes
 from albatross.service.cluster.packing import pack_batches, unpacked_answers, unpacked_batch
-from albatross.service.cluster.placing import shard_of
 from albatross.service.cluster.router import CALLS, WORTH, Router, Settled
 from albatross.service.engine.sharing import AskSums, Sums
 from albatross.service.engine.tickets import Promise
+from albatross.service.storage.placing import shard_of
 
 
 class FarShard:

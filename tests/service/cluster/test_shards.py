@@ -25,7 +25,6 @@ from albatross.service.api.requests import (
     Feedback,
     FeedbackBatch,
     ForgetUser,
-    JoinUsers,
     ListEvents,
     ListItems,
     ListUsers,
@@ -51,12 +50,12 @@ from albatross.service.api.rules import Where
 from albatross.service.cluster import exchanging as exchanging_module
 from albatross.service.cluster.exchanging import CLOSE, WAIT
 from albatross.service.cluster.merging import plan_of
-from albatross.service.cluster.placing import shard_of
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.options import Options
 from albatross.service.engine.learned.shared import Content
 from albatross.service.engine.sharing import TakeAdded
 from albatross.service.storage.events import Item, encode
+from albatross.service.storage.placing import shard_of
 from albatross.service.storage.postgres.lease import Fenced, Lease
 from albatross.service.storage.postgres.sharing import ShardLog, check_copied
 from albatross.service.storage.store import CatalogueMoved, DamagedLog, Row
@@ -242,7 +241,7 @@ def test_what_is_asked_of_all_shards(databases: Place, tmp_path: Path) -> None:
         assert [event.seq for event in town.ask(ListEvents(n=2, before=5, shard=1)).events] == [4, 3]
         home = shard_of("u3", 3)
         past_all = (LookBack(3), LookBack(3, shard=3), LookBack(3, "u3", shard=(home + 1) % 3))
-        for refused in (ListEvents(before=5), ListEvents(shard=3), *past_all, Recommend(None), JoinUsers("u1", "u2")):
+        for refused in (ListEvents(before=5), ListEvents(shard=3), *past_all):
             with pytest.raises(Refused, match="accepted: "):
                 town.ask(refused)
         with pytest.raises(NotWritten, match="PostgreSQL's own backups"):
@@ -277,8 +276,6 @@ class Unforeseen(Request[Version], frozen=True):
 def test_what_nobody_has_thought_of_is_refused_and_not_answered_by_any_shard() -> None:
     with pytest.raises(BadValue, match="Unforeseen cannot be answered where there are 3 shards"):
         plan_of(Unforeseen(), 3)
-    with pytest.raises(BadValue, match="an id that you make"):
-        plan_of(Recommend(None), 3)
     refused = set()
     for route in ROUTES:
         if route.gives == JSON and (route.reads or route.asks):
@@ -287,7 +284,7 @@ def test_what_nobody_has_thought_of_is_refused_and_not_answered_by_any_shard() -
                 plan_of(asked, 3)
             except BadValue:
                 refused.add(type(asked).__name__)
-    assert refused == {"LookBack", "JoinUsers"}
+    assert refused == {"LookBack"}
 
 
 def test_who_is_forgotten_is_taken_from_all_shards(databases: Place, tmp_path: Path) -> None:

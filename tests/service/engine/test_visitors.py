@@ -249,5 +249,5 @@ def test_a_join_that_is_not_kept_is_not_known(tmp_path: Path) -> None:
     remove_all(folder)
     content = (folder / LOG).read_bytes()
     assert content.count(b'["join"') == 1
-    (folder / LOG).write_bytes(content.replace(b'"ann"]', b'"bob"]'))
+    (folder / LOG).write_bytes(content.replace(b'"ann",false]', b'"bob",false]'))
     assert main(["verify", str(folder)]) != 0

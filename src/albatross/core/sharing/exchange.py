@@ -22,7 +22,7 @@ from albatross.kernels.building.addressing import by_address
 from albatross.kernels.compiling import program
 from albatross.kernels.operations import Items, divide, merge, offers, refit, report
 from albatross.kernels.pairs import Pairs, no_pairs
-from albatross.kernels.rows import add_rows, note_moved
+from albatross.kernels.rows import add_rows, digest_rows, note_moved
 
 ROUNDING = 2.0**-50
 """A sum that has changed by less than this fraction of itself counts as unchanged: after a version, only rounding differs."""
@@ -32,21 +32,18 @@ USUAL_FIGURES = 64
 
 NONE: Items = np.empty(0, np.int32)
 
-MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-"""Multiplier of the digest of a row: odd, with well mixed bits."""
-
-
 PART_OF_AN_UPDATE = 4
 """Shards exchange at the latest after one rating per so many items: a lag of a quarter of an update per item costs little."""
 
-GROWTH = 64
-"""Shards exchange when the number of ratings has grown by this fraction (1/64). At the start a few ratings matter much."""
+GROWTH = 4096
+"""Shards exchange when the number of ratings has grown by this fraction. While they have not heard of each other, all of them try the same
+item that is not well known; each needless try costs regret."""
 
 
 def exchange_interval(ratings: int, most: int) -> int:
     """The number of further ratings, all shards together, until the next exchange; at most `most`.
 
-    >>> exchange_interval(0, 50), exchange_interval(640, 50), exchange_interval(25_000, 50)
+    >>> exchange_interval(0, 50), exchange_interval(40_960, 50), exchange_interval(1_000_000, 50)
     (1, 10, 50)
     """
     return max(1, min(most, ratings // GROWTH))
@@ -183,19 +180,19 @@ class Exchange:
         heard = [payload for number, payload in enumerate(version) if payload is not None and number != self.shard]
         state, memory = self.agent.state, self.memory
         for target, payloads in ((state, heard), (memory.others, heard), (memory.sent, present)):
-            if not payloads:
-                continue
-            items = np.concatenate([payload.items for payload in payloads])
-            for number, name in enumerate(self.division.sums):
-                added = np.concatenate([payload.sums[number] for payload in payloads])
-                program(add_rows)(_rows(part(target, name)), items, _rows(added))
-            self._merge(target, payloads)
+            for payload in payloads:
+                if payload.items.size:
+                    for name, added in zip(self.division.sums, payload.sums, strict=True):
+                        program(add_rows)(_rows(part(target, name)), payload.items, _rows(added))
+            if payloads:
+                self._merge(target, payloads)
         if own is not None:
             fitted = own.digests > 0
             memory.digests[own.items[fitted]] = own.digests[fitted]
         if offers(state, refit):
             waiting = self._digests(state) != memory.digests
-            items = np.unique(np.concatenate([NONE, *(payload.items[payload.digests > 0] for payload in heard)]))
+            fitted_there = [payload.items[payload.digests > 0] for payload in heard if payload.items.size]
+            items = np.unique(np.concatenate(fitted_there)) if fitted_there else NONE
             self._enter(refit_items)(state, self.agent.settings, self.agent.scratch, memory.others, items, self.agent.learning)
             memory.digests[~waiting] = self._digests(state)[~waiting]
 
@@ -223,12 +220,9 @@ class Exchange:
             n_items = self.agent.n_items if self._several else 0
             return np.ones(n_items, np.uint64)
         rows = part(state, self.division.derived[0])
-        digests = np.zeros(len(rows), np.uint64)
-        for column in rows.view(np.uint64).T:
-            digests ^= column
-            digests *= MULTIPLIER
-            digests ^= digests >> np.uint64(32)
-        return digests | np.uint64(1)
+        digests = np.empty(len(rows), np.uint64)
+        program(digest_rows)(rows.view(np.uint64), digests)
+        return digests
 
     def grow(self) -> None:
         """Make room for items that the agent has got since."""

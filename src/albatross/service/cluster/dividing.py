@@ -1,11 +1,13 @@
 """Divides the log of a folder over the shards of a new cluster: each user's events in their order, and each item's in every log.
 
+A joined visitor lives on the shard of the user from the beginning; the shard of the visitor's own name only knows where that is.
+
 Events get new numbers, so decisions get new ids. Erased events have no user any more: their rows, and the
 events that erased them, are in the first log, and their ids are recognised on every shard.
 """
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,9 +15,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from albatross.core.errors import InvalidInput
 from albatross.core.sharing.exchange import check_shards
-from albatross.service.cluster.placing import shard_of
 from albatross.service.engine.learned.options import policy_of
 from albatross.service.engine.recovering.verifying import Verdict, verify
 from albatross.service.storage.events import (
@@ -36,6 +36,7 @@ from albatross.service.storage.folder import KEYS
 from albatross.service.storage.handles import handles_of
 from albatross.service.storage.mark import Head
 from albatross.service.storage.migration import reading_log
+from albatross.service.storage.placing import shard_of
 from albatross.service.storage.postgres.log import copy_rows
 from albatross.service.storage.postgres.session import CATALOGUE, Session, beginning
 from albatross.service.storage.reading import Progress, nothing, read_events, read_genesis
@@ -57,52 +58,70 @@ def divide(folder: Path, address: str, shards: int, progress: Progress = nothing
     with reading_log(folder) as log:
         genesis = read_genesis(log, str(folder))
         check_shards(policy_of(genesis), shards)
-        counts = _counted(log, shards)
+        joins = {event.visitor: event.user for _, event in read_events(log, checked=False) if isinstance(event, Joined)}
+        placing = Placing(shards, joins)
+        counts = _counted(log, placing)
         verdict = verify(log, folder, genesis, progress)
         keys = (folder / KEYS).read_bytes() if (folder / KEYS).exists() else None
         genesis = replace(genesis, folder=secrets.token_hex(8), shards=shards)
         with beginning(address, shards, keys) as session:
-            _Writing(session, log, genesis, counts).write()
+            _Writing(session, log, genesis, counts, placing).write()
     return Divided(verdict, counts)
 
 
-def _counted(log: ReadableLog, shards: int) -> list[int]:
-    """Number of events per shard. Refuses a log that cannot be divided."""
-    counts, known = [1] * shards, 0
+class Placing(NamedTuple):
+    """Where users live."""
+
+    shards: int
+    joins: Mapping[str, str]
+    """Whom each visitor was joined with."""
+
+    def user_behind(self, name: str) -> str:
+        while name in self.joins:
+            name = self.joins[name]
+        return name
+
+    def home(self, name: str) -> int:
+        return shard_of(self.user_behind(name), self.shards)
+
+    def of(self, event: Event) -> Sequence[int]:
+        """The shards whose logs get an event."""
+        if isinstance(event, Genesis | Adopt):  # their content is in the first event of each log
+            return ()
+        if isinstance(event, Joined):
+            return sorted({self.home(event.user), shard_of(event.visitor, self.shards)})
+        if isinstance(event, Rated | Reacted | Decided):
+            return (self.home(event.user),)
+        return (ERASED_FROM,) if isinstance(event, Forget | Expire) else range(self.shards)
+
+
+def _counted(log: ReadableLog, placing: Placing) -> list[int]:
+    """Number of events per shard."""
+    counts, known = [1] * placing.shards, 0
     for seq, event in read_events(log, checked=False):
         counts[ERASED_FROM] += seq - known - 1  # erased
         known = seq
-        if isinstance(event, Joined) and shard_of(event.visitor, shards) != shard_of(event.user, shards):
-            raise InvalidInput(
-                f"event {seq} joins a visitor with a user who would live on another of {shards} shards; "
-                "accepted: one shard, or a log without such a join"
-            )
-        for shard in _places(event, shards):
+        for shard in placing.of(event):
             counts[shard] += 1
     counts[ERASED_FROM] += log.head.seq - known
     return counts
 
 
-def _places(event: Event, shards: int) -> Sequence[int]:
-    """The shards whose logs get an event."""
-    if isinstance(event, Genesis | Adopt):  # their content is in the first event of each log
-        return ()
-    if isinstance(event, Rated | Reacted | Decided | Joined):
-        return (shard_of(event.user, shards),)
-    return (ERASED_FROM,) if isinstance(event, Forget | Expire) else range(shards)
-
-
 class _Writing:
     """In a transaction: the logs of all shards, and the catalogue."""
 
-    def __init__(self, session: Session, log: ReadableLog, genesis: Genesis, counts: Sequence[int]) -> None:
-        self._session, self._log, self._shards = session, log, genesis.shards
+    def __init__(self, session: Session, log: ReadableLog, genesis: Genesis, counts: Sequence[int], placing: Placing) -> None:
+        self._session, self._log, self._shards, self._placing = session, log, genesis.shards, placing
         self._heads = {shard: Head(0, NO_CHAIN) for shard in (CATALOGUE, *range(genesis.shards))}
         self._numbers: NDArray[np.int64] = np.zeros(log.head.seq + 1, np.int64)
         """New numbers of events that other events may name, each in the log of its shard."""
         self._incarnation = secrets.token_hex(8)
         self._first = [
-            Row(encode(replace(genesis, shard=shard, users=_living(genesis.users, shard, genesis.shards), inherited=count)))
+            Row(
+                encode(
+                    replace(genesis, shard=shard, users=[user for user in genesis.users if placing.home(user) == shard], inherited=count)
+                )
+            )
             for shard, count in enumerate(counts)
         ]
 
@@ -114,6 +133,8 @@ class _Writing:
         for emptied in self._emptied():
             for shard in range(self._shards):
                 copy_rows(self._session, shard, (), [(handle, 1, b"") for handle in emptied])
+        for visitor, user in self._placing.joins.items():
+            self._session.execute("INSERT INTO albatross.joins VALUES (%s, %s)", (visitor.encode(), user.encode()))
         for shard, head in self._heads.items():
             self._session.execute("INSERT INTO albatross.shards (shard, seq, chain) VALUES (%s, %s, %s)", (shard, *head))
             if shard != CATALOGUE:
@@ -128,7 +149,7 @@ class _Writing:
                 lines[ERASED_FROM].append(Row(None))
                 self._numbers[seq] = self._heads[ERASED_FROM].seq + len(lines[ERASED_FROM])
                 continue
-            for shard in _places(event, self._shards):
+            for shard in self._placing.of(event):
                 number = self._heads[shard].seq + len(lines[shard]) + 1
                 self._numbers[seq] = number
                 moved = self._renumbered(event, number, shard)
@@ -154,6 +175,8 @@ class _Writing:
             return replace(event, decision=self._number(event.decision))
         if isinstance(event, Reacted):
             return replace(event, decision=self._number(event.decision), replaces=self._number(event.replaces))
+        if isinstance(event, Joined) and self._placing.home(event.user) != shard:
+            return replace(event, user=self._placing.user_behind(event.user), away=True)
         if isinstance(event, Forget):
             return replace(event, erased=[int(self._numbers[seq]) for seq in event.erased])
         if isinstance(event, Expire):
@@ -168,7 +191,3 @@ class _Writing:
         for rows in self._log.handles():
             if found := [handle for handle, _, content in rows if not content]:
                 yield found
-
-
-def _living(users: Sequence[str], shard: int, shards: int) -> list[str]:
-    return [user for user in users if shard_of(user, shards) == shard]

@@ -15,9 +15,9 @@ import psycopg
 from albatross.core.errors import InvalidInput
 from albatross.core.sharing.exchange import PART_OF_AN_UPDATE, exchange_interval
 from albatross.service.engine.engine import Engine
-from albatross.service.engine.sharing import FoldVersion, FollowCatalogue, Known, TakeAdded, TakeBase
+from albatross.service.engine.sharing import FoldVersion, FollowCatalogue, Known, TakeAdded, TakeBase, TakeParcels
 from albatross.service.storage.postgres.bases import NEWER, make_bases
-from albatross.service.storage.postgres.session import CATALOGUE, Session, connect
+from albatross.service.storage.postgres.session import CATALOGUE, CHANNEL, MOVING, Session, connect, make_if_missing
 
 SECONDS = 0.1
 """Seconds until a rating on one shard is known on the others, approximately."""
@@ -29,7 +29,8 @@ AGAIN_SECONDS = 0.2
 """Seconds between two attempts to reach the database."""
 
 HEADS = """
-SELECT coalesce((SELECT max(version) FROM albatross.payloads), 0), (SELECT seq FROM albatross.shards WHERE shard = %b)
+SELECT coalesce((SELECT max(version) FROM albatross.payloads), 0), (SELECT seq FROM albatross.shards WHERE shard = %b),
+EXISTS (SELECT FROM albatross.parcels WHERE shard = %b)
 """
 VERSION = "SELECT shard, catalogue, content FROM albatross.payloads WHERE version = %b ORDER BY shard"
 WAIT = """
@@ -53,7 +54,6 @@ CLOSING = 7_020_241_117
 BASING = 7_020_241_119
 """The advisory lock for beginning from a base."""
 TRY = "SELECT pg_try_advisory_lock(%s)"
-CHANNEL = "albatross_versions"
 
 
 class _Said(NamedTuple):
@@ -93,6 +93,7 @@ class Exchanging:
     def _exchange(self) -> None:
         with contextlib.closing(connect(self._address, writing=True, application_name="albatross exchange")) as session:
             make_bases(session)
+            make_if_missing(session, "albatross.parcels", MOVING)
             session.execute(f"LISTEN {CHANNEL}")
             self._known, self._said = Known(-1, -1), None  # a waiting payload may be lost with the server, and is sent again
             while not self._ended.is_set():
@@ -141,10 +142,13 @@ class Exchanging:
             self._hear(session)
 
     def _hear(self, session: Session) -> None:
-        """Fold the new versions, and copy the catalogue."""
-        version, catalogue = session.execute(HEADS, (CATALOGUE,), prepare=True, binary=True).fetchone() or (0, 0)
+        """Fold the new versions, copy the catalogue, and take what other shards have sent."""
+        heads = session.execute(HEADS, (CATALOGUE, self._shard), prepare=True, binary=True).fetchone()
+        version, catalogue, parcels = heads or (0, 0, False)
         if catalogue > self._known.catalogue:
             self._known = self._engine.ask(FollowCatalogue())
+        if parcels:
+            self._known = self._engine.ask(TakeParcels())
         while self._known.version < version:
             number = self._known.version + 1
             rows = session.execute(VERSION, (number,), prepare=True, binary=True).fetchall()

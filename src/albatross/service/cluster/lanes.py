@@ -4,19 +4,25 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from albatross.service.api.answers import Answer, Readiness
 from albatross.service.api.errors import NotReady, Overloaded, Refused
 from albatross.service.api.requests import Request
-from albatross.service.cluster.merging import Part, Plan, Settled, may_be_old, plan_of
+from albatross.service.cluster.merging import Part, Plan, Settled, all_of, may_be_old, plan_of
 from albatross.service.cluster.router import Call, Glance, Router
+from albatross.service.engine.learned.visitors import Moved
+from albatross.service.engine.moving import Forwarded
+from albatross.service.engine.sharing import TakeParcels
 from albatross.service.engine.tickets import Ticket, tell_all
+from albatross.service.storage.placing import shard_of
 
 
 class Lanes:
     """Any thread may use it. A request to one shard is passed on unchanged."""
 
     def __init__(self, calls: Sequence[Call], most: int) -> None:
-        self.routers = [Router(call, most) for call in calls]
+        self.routers = [Router(call, most, self._go_on) for call in calls]
         self._most = most
         self.told: dict[tuple[int, type[Request[Any]]], tuple[Request[Any], Answer]] = {}
         """The last request and answer of each shard, of those that may be old."""
@@ -61,7 +67,7 @@ class Lanes:
                 refused.append(ticket)
                 continue
             if isinstance(plan, Plan):
-                _Gathering(self, ticket, plan).ask(plan.parts)
+                _Gathering(self, ticket, plan).ask()
             else:
                 single.setdefault(plan, []).append(ticket)
         for shard, found in single.items():
@@ -74,6 +80,15 @@ class Lanes:
             else:
                 refused += self.routers[shard].put(found)
         return refused
+
+    def _go_on(self, ticket: Ticket, word: Moved | Forwarded) -> None:
+        """The user lives on another shard, or another shard must take something before the answer is true."""
+        if isinstance(word, Forwarded):
+            answer = word.answer
+            _Gathering(self, ticket, Plan([(shard, TakeParcels()) for shard in word.shards], lambda settled: all_of(settled, answer))).ask()
+            return
+        ticket.request = replace(ticket.request, user=str(word))  # only such requests name a user
+        tell_all(self.routers[shard_of(str(word), len(self.routers))].put([ticket]))
 
     def close(self) -> None:
         """Answer what waits, and end."""
@@ -109,11 +124,10 @@ class _Gathering:
         self._lock = threading.Lock()
         self._parts: Sequence[Part] = ()
         self._settled: list[Settled | None] = []
-        self._answer: Answer | None = None
 
-    def ask(self, parts: Sequence[Part]) -> None:
-        self._parts, self._settled = parts, [None] * len(parts)
-        for place, (shard, request) in enumerate(parts):
+    def ask(self) -> None:
+        self._parts, self._settled = self._plan.parts, [None] * len(self._plan.parts)
+        for place, (shard, request) in enumerate(self._parts):
             piece = self._piece(shard, request)
             piece.place = place
             self._told(self._lanes.routers[shard].put([piece]))
@@ -143,18 +157,12 @@ class _Gathering:
     def _finish(self, settled: list[Settled]) -> None:
         ticket = self._ticket
         try:
-            if self._answer is not None:  # these are the answers to `then`
-                for one in settled:
-                    if isinstance(one, BaseException):
-                        raise one
-                ticket.answer = self._answer
-            else:
-                answer = self._plan.merge(settled)
-                if self._plan.then:
-                    self._answer = answer
-                    self.ask(self._plan.then)
-                    return
-                ticket.answer = answer
+            answer = self._plan.merge(settled)
+            if isinstance(answer, Plan):
+                self._plan = answer
+                self.ask()
+                return
+            ticket.answer = answer
         except BaseException as error:
             ticket.error = error
         tell_all([ticket])

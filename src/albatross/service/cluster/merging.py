@@ -1,6 +1,7 @@
 """Which shards get which part of a request, and how their answers are merged."""
 
 import hashlib
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -37,10 +38,14 @@ from albatross.service.api.requests import (
     ViewUser,
 )
 from albatross.service.api.views import Disk, EventList, ListedUser, UserList, VerifyReport
-from albatross.service.cluster.placing import shard_of, shard_of_decision, shard_of_feedback
+from albatross.service.cluster.placing import shard_of_decision, shard_of_feedback
 from albatross.service.engine.learned.series import SeriesKeeper
+from albatross.service.engine.learned.visitors import Moved
 from albatross.service.engine.sharing import AskSums, FollowCatalogue, Sums
+from albatross.service.storage.placing import shard_of
 
+_turns = itertools.count()
+"""Visitors without an id go to the shards in turn."""
 PLACES = 2**40
 """A position in the list of users: the shard times this, plus the position there."""
 
@@ -52,17 +57,16 @@ class Plan(NamedTuple):
     """The parts of several shards in one request."""
 
     parts: Sequence[Part]
-    merge: Callable[[list[Settled]], Answer]
-    then: Sequence[Part] = ()
-    """Asked when all parts were answered; the client is answered after that."""
+    merge: Callable[[list[Settled]], "Answer | Plan"]
+    """Returns the answer, or what must be asked next."""
 
 
 def plan_of(request: Request[Any], shards: int) -> int | Plan:
     """The shard that answers a request, or the plan for several. Raises `Refused` if several shards cannot answer it."""
     if isinstance(request, JoinUsers):
-        raise BadValue(f"there are {shards} shards, and a visitor may be on another than the user; accepted: a service of one shard")
-    if isinstance(request, Recommend) and request.user is None:  # an id that a shard makes may be one of another shard
-        raise BadValue(f"user is missing, and there are {shards} shards; accepted: an id that you make, such as that of a session")
+        return shard_of(request.visitor, shards)
+    if isinstance(request, Recommend) and request.user is None:  # that shard makes an id; asked again by its id, it is the same shard
+        return next(_turns) % shards if request.request_id is None else shard_of(request.request_id, shards)
     if isinstance(request, Recommend):
         return shard_of(request.whom, shards)
     if isinstance(request, ViewUser | ForgetUser | Suppose):
@@ -73,7 +77,7 @@ def plan_of(request: Request[Any], shards: int) -> int | Plan:
         return _batch(request, shards)
     if isinstance(request, UpsertItem | UpsertItems | RetireItem | RestoreItem | SetRewards):
         others = [(shard, FollowCatalogue()) for shard in range(1, shards)]
-        return Plan([(0, request)], _only, others)
+        return Plan([(0, request)], lambda settled: _then(_only(settled), others))
     if isinstance(request, ViewDecision):
         return shard_of_decision(request.decision_id, shards) or 0
     if isinstance(request, ListItems):
@@ -94,6 +98,21 @@ def plan_of(request: Request[Any], shards: int) -> int | Plan:
     return Plan([(shard, request) for shard in range(shards)], merge)
 
 
+def _then(answer: Answer, parts: Sequence[Part]) -> Plan:
+    """The answer, after all of these have been done."""
+    return Plan(parts, lambda settled: all_of(settled, answer))
+
+
+def _after(plan: Plan, use: Callable[[Any], Answer]) -> Plan:
+    """A plan, and then a use of its answer."""
+
+    def merge(settled: list[Settled]) -> Answer | Plan:
+        found = plan.merge(settled)
+        return _after(found, use) if isinstance(found, Plan) else use(found)
+
+    return Plan(plan.parts, merge)
+
+
 def _batch(request: FeedbackBatch, shards: int) -> Plan:
     """Each rating to its shard; answers in the order of the ratings. If a shard refuses, only its ratings are refused."""
     places: dict[int, list[int]] = {}
@@ -101,7 +120,7 @@ def _batch(request: FeedbackBatch, shards: int) -> Plan:
         places.setdefault(shard_of_feedback(event, shards), []).append(place)
     parts = [(shard, FeedbackBatch([request.events[place] for place in found])) for shard, found in sorted(places.items())]
 
-    def merge(settled: list[Settled]) -> BatchAccepted:
+    def merge(settled: list[Settled]) -> BatchAccepted | Plan:
         failed = [one for one in settled if isinstance(one, BaseException)]
         if failed and len(failed) == len(settled):
             raise failed[0]
@@ -115,7 +134,17 @@ def _batch(request: FeedbackBatch, shards: int) -> Plan:
                 raise _error(one)
             for place, answer in zip(found, told, strict=True):
                 answers[place] = answer
-        return BatchAccepted(answers)
+        moved = [place for place, answer in enumerate(answers) if isinstance(answer, Refusal) and answer.code == Moved.code]
+        if not moved:
+            return BatchAccepted(answers)
+        again = FeedbackBatch([replace(request.events[place], user=answers[place].detail) for place in moved])
+
+        def insert(later: BatchAccepted) -> BatchAccepted:
+            for place, last in zip(moved, later.answers, strict=True):
+                answers[place] = last
+            return BatchAccepted(answers)
+
+        return _after(_batch(again, shards), insert)
 
     return Plan(parts or [(0, request)], merge if parts else _only)
 
@@ -260,6 +289,12 @@ def may_be_old(request: Request[Any]) -> bool:
 
 def _only(settled: list[Settled]) -> Any:
     (answer,) = _all(settled, Answer)
+    return answer
+
+
+def all_of(settled: list[Settled], answer: Answer) -> Answer:
+    """An answer, if nobody has refused; otherwise raises the first error."""
+    _all(settled, Answer)
     return answer
 
 

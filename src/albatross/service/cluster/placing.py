@@ -1,18 +1,7 @@
-"""Which shard answers which request: users are divided by a hash of their id, which never changes."""
-
-import hashlib
+"""Which shard answers which request."""
 
 from albatross.service.api.requests import Feedback
-
-
-def shard_of(user: str, shards: int) -> int:
-    """The shard of a user.
-
-    >>> [shard_of(user, 4) for user in ("ann", "bob", "cem")]
-    [1, 2, 1]
-    """
-    name = hashlib.blake2b(user.encode(errors="surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(name, "big") % shards
+from albatross.service.storage.placing import shard_of
 
 
 def shard_of_decision(decision_id: str, shards: int) -> int | None:

@@ -10,6 +10,8 @@ from typing import Any
 from albatross.service.api.answers import Answer, Readiness
 from albatross.service.api.errors import NotReady, Overloaded, StorageFailed
 from albatross.service.api.requests import Request
+from albatross.service.engine.learned.visitors import Moved
+from albatross.service.engine.moving import Forwarded
 from albatross.service.engine.queue import ALONE, MOST_AT_ONCE, PATIENCE
 from albatross.service.engine.tickets import Ticket, tell_all
 
@@ -33,6 +35,9 @@ Call = Callable[[list[Request[Any]]], "Future[Settled]"]
 """Asks a shard. The future fails if the shard is gone: then the outcome of the requests is unknown."""
 
 
+GoOn = Callable[[Ticket, "Moved | Forwarded"], None]
+
+
 class Glance(Ticket):
     """A request that does not wait for a restarting shard, because its caller has another answer."""
 
@@ -42,8 +47,9 @@ class Glance(Ticket):
 class Router:
     """Any thread may use it. Requests without an answer from a shard that ended are sent again: an event counts once."""
 
-    def __init__(self, call: Call, most: int) -> None:
-        self._call, self._most = call, most
+    def __init__(self, call: Call, most: int, go_on: GoOn | None = None) -> None:
+        """`go_on` is called with a request, and an answer of the shard that is not the last word."""
+        self._call, self._most, self._go_on = call, most, go_on
         self._changed = threading.Condition()
         self._waiting: deque[Ticket] = deque()
         self._weight = 0
@@ -181,9 +187,12 @@ class Router:
         except Exception:  # the shard is gone, or is not there yet
             settled = [NotReady(AWAY)] * len(taken)
         again: list[Ticket] = []
+        going: list[tuple[Ticket, Moved | Forwarded]] = []
         now = time.monotonic()
         for ticket, result in zip(taken, settled, strict=True):
-            if isinstance(result, GOING) and now - ticket.since < MOST_SECONDS and not isinstance(ticket, Glance):
+            if self._go_on is not None and isinstance(result, Moved | Forwarded):
+                going.append((ticket, result))
+            elif isinstance(result, GOING) and now - ticket.since < MOST_SECONDS and not isinstance(ticket, Glance):
                 again.append(ticket)
             elif isinstance(result, BaseException):
                 ticket.error = result
@@ -206,3 +215,6 @@ class Router:
                 ticket.error = NotReady(AWAY)
             self._changed.notify_all()
         tell_all(ticket for ticket in (*taken, *glances) if ticket.error is not None or ticket.answer is not None)
+        for ticket, word in going:
+            assert self._go_on is not None
+            self._go_on(ticket, word)

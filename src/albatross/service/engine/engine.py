@@ -10,15 +10,15 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Self, TypeVar, cast
 
 from albatross.core.errors import InvalidInput
 from albatross.kernels.search.catalogue import SEARCHED_FROM
 from albatross.service.api.answers import Answer, Forgotten, Readiness
-from albatross.service.api.errors import EventInFlight, NotReady, Refused, StorageFailed
+from albatross.service.api.errors import EventInFlight, NotReady, Refused, StorageFailed, UnknownUser
 from albatross.service.api.requests import ForgetUser, JoinUsers, Request, TakeBackup, TakeSnapshot
 from albatross.service.engine.aside import Aside
-from albatross.service.engine.erasing import expire, forget, rows_of
+from albatross.service.engine.erasing import expire, forget, names_of, rows_of
 from albatross.service.engine.group import Engaged, Group
 from albatross.service.engine.handling.looking import READING
 from albatross.service.engine.handling.writing import WRITING
@@ -26,15 +26,17 @@ from albatross.service.engine.learned import snapshots
 from albatross.service.engine.learned.options import Options, check_options
 from albatross.service.engine.learned.reacting import check_replaces
 from albatross.service.engine.learned.silence import LOOK_SECONDS, Silence, given_up
+from albatross.service.engine.moving import Forwarded, take_in
 from albatross.service.engine.opening import OpenStore, open_home
 from albatross.service.engine.queue import ALONE, Queue
 from albatross.service.engine.recovering.recovery import recover
-from albatross.service.engine.sharing import SHARING, Known, TakeBase, begin_from, follow, known, share
+from albatross.service.engine.sharing import SHARING, Known, TakeBase, TakeParcels, begin_from, follow, known, share
 from albatross.service.engine.standing import Standing
 from albatross.service.engine.tickets import Promise, Ticket, tell_all
 from albatross.service.engine.warming import warm
+from albatross.service.storage.events import Erase, decode_message
 from albatross.service.storage.home import Home, home_of
-from albatross.service.storage.store import CatalogueMoved, HandleTaken
+from albatross.service.storage.store import CatalogueMoved, FollowingStore, HandleTaken, Parcel
 
 A = TypeVar("A", bound=Answer)
 
@@ -242,6 +244,7 @@ class Engine:
                 return
             except CatalogueMoved:
                 self._handles = follow(self._model, self._store, self._handles)
+                self._take_parcels()
             except HandleTaken as error:
                 if not hopeful:
                     raise StorageFailed(f"a handle is taken that was looked for and not found ({error})") from error
@@ -257,6 +260,9 @@ class Engine:
                 ticket.answer = self._forget(request.user)
             elif isinstance(request, TakeBase):
                 ticket.answer = self._take_base(request.version)
+            elif isinstance(request, TakeParcels):
+                self._take_parcels()
+                ticket.answer = known(self._model, self._store)
             elif isinstance(request, SHARING):
                 ticket.answer, self._handles = share(request, self._model, self._store, self._handles)
             elif isinstance(request, JoinUsers):
@@ -278,15 +284,39 @@ class Engine:
             ticket.error = refusal
         tell_all([ticket])
 
-    def _forget(self, user: str) -> Forgotten:
-        rows = rows_of(user, self._model, self._store)
+    def _forget(self, user: str) -> Answer:
+        self._take_parcels()
+        names = names_of(user, self._model)
+        if not rows_of(names, self._store):
+            raise UnknownUser("this user is not in the log; accepted: a user who is")
+        rows, shards = self._erase(names)
+        answer = Forgotten(user, self._store.head.seq, rows, self._model.seq)
+        return Forwarded(answer, shards) if shards else answer
+
+    def _erase(self, names: Sequence[str], taken: Parcel | None = None) -> tuple[int, list[int]]:
+        """Erase users from the log, and rebuild the model. Returns the number of rows, and the shards that must do the same."""
         self._aside.join_writer()
         self._aside.forget_past()
         self.home.remove_snapshots()
-        forget(rows, self._store)
+        found = forget(names, self._store, self.genesis, taken)
         self.home.erased()
         self._rebuild()
-        return Forgotten(user, self._store.head.seq, len(rows), self._model.seq)
+        return found
+
+    def _take_parcels(self) -> None:
+        """Take all that other shards have sent."""
+        if self.genesis.shards == 1:
+            return
+        following = cast(FollowingStore, self._store)
+        while parcels := following.parcels():
+            for parcel in parcels:
+                if following.followed < parcel.catalogue:
+                    self._handles = follow(self._model, self._store, self._handles)
+                message = decode_message(parcel.content)
+                if isinstance(message, Erase):
+                    self._erase(message.names, parcel)
+                else:
+                    take_in(message, parcel, self._model, self._store)
 
     def _take_base(self, version: int) -> Known:
         self._aside.join_writer()

@@ -9,11 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from msgspec import Raw
 from msgspec.structs import replace
 
-from albatross.service.api.answers import (
-    Answer,
-)
+from albatross.service.api.answers import Answer, Explanation
 from albatross.service.api.errors import (
     EventReused,
     Refused,
@@ -23,17 +22,20 @@ from albatross.service.api.errors import (
 from albatross.service.api.requests import Recommend, Request
 from albatross.service.engine.answering import decision_of
 from albatross.service.engine.checking import handles_asked, is_likely_new
-from albatross.service.engine.deciding.choosing import Outcome
 from albatross.service.engine.deciding.overlay import Overlay
 from albatross.service.engine.deciding.ruling import handles_of_request
 from albatross.service.engine.deciding.together import decide_together
 from albatross.service.engine.learned.model import Model
+from albatross.service.engine.moving import Forwarded, home_of, passed
 from albatross.service.engine.tickets import Ticket
 from albatross.service.storage.events import (
+    Arrived,
     Decided,
     Description,
     Event,
     Item,
+    Joined,
+    Passed,
     Rated,
     Reacted,
     decode,
@@ -82,6 +84,10 @@ class Group:
         self.late: list[tuple[Rated | Reacted, Handles]] = []
         self.seqs: list[int] = []
         """Numbers of the ratings' events, once they are known."""
+        self.leaving: Arrived | None = None
+        """A visitor who moves to another shard with this group."""
+        self.sent: set[int] = set()
+        """Shards to which this group sends something."""
         self._asked: set[bytes] = set()
         self.kept: dict[bytes, Found] = {}
         """The requested handles that are in the log."""
@@ -99,7 +105,7 @@ class Group:
         self.kept = self.store.find_all(list(self._asked)) if self._asked else {}
         written: list[tuple[Ticket, Finish]] = []
         read: list[tuple[Ticket, Finish]] = []
-        decided: list[tuple[Ticket, int, Outcome]] = []
+        decided: list[tuple[Ticket, int, Decided, Explanation | Raw | None]] = []
         """With the numbers of their events."""
         try:
             ahead = decide_together(self.view, requests, self.kept, self.head, self.now, self.engaged.incarnation)
@@ -109,7 +115,8 @@ class Group:
             kind = type(request)
             if outcome is not None:
                 assert isinstance(request, Recommend)
-                decided.append((ticket, self.put_early(outcome.event, handles_of_request(request)), outcome))
+                seq = self.put_early(outcome.event, handles_of_request(request) if request.request_id is not None else ())
+                decided.append((ticket, seq, outcome.event, _kept(ticket, outcome.explanation)))
                 continue
             try:
                 finish = (writing.get(kind) or reading[kind])(self, request)
@@ -129,13 +136,17 @@ class Group:
             if failed:
                 raise
             written, decided = [], []
-        for ticket, seq, (event, explanation) in decided:
+        for ticket, seq, event, explanation in decided:
             ticket.answer = decision_of(self.model.genesis, seq, event, explanation)
         for ticket, finish in written + read:
             try:
                 ticket.answer = finish()
             except Exception as refusal:
                 ticket.error = refusal
+        if self.sent:
+            for ticket, _ in written:
+                if ticket.answer is not None:
+                    ticket.answer = Forwarded(ticket.answer, sorted(self.sent))
 
     def _commit(self) -> None:
         """Write everything, then apply it to the model."""
@@ -153,7 +164,7 @@ class Group:
         rows = self.early + late
         if not rows:
             return
-        self.store.append([Row(encode(event), handles) for event, handles in rows])
+        self.store.append([Row(encode(event), handles, self._parcels(event)) for event, handles in rows])
         model, middle = self.model, self.head + len(self.early) + 1
         model.spare = self.view.agent if self.view.agent is not model.agent else None
         model.fold_all(range(self.head + 1, middle), [event for event, _ in self.early])
@@ -162,6 +173,20 @@ class Group:
         model.learn()
         written = ((handle, seq) for seq, (_, handles) in enumerate(rows, start=self.head + 1) for handle, _ in handles)
         self.handles = summed(written, self.handles)
+
+    def _parcels(self, event: Event) -> list[tuple[int, bytes]]:
+        """What other shards are sent with an event."""
+        message: Arrived | Passed | None = None
+        if type(event) is Joined and event.away:
+            message = self.leaving
+        elif self.model.visitors.hosts and isinstance(event, Rated | Reacted) and event.user in self.model.visitors.hosts:
+            assert event.decision is not None  # otherwise the other shard would have been asked
+            message = passed(event, self.decided(event.decision).user)
+        if message is None:
+            return []
+        shard = home_of(self.model, message.user)
+        self.sent.add(shard)
+        return [(shard, encode(message))]
 
     def put_early(self, event: Event, handles: Handles = ()) -> int:
         """Put an event before the ratings. Returns its number."""
@@ -194,6 +219,11 @@ class Group:
         if handle in self.fresh or handle in self.kept:
             return True
         return handle not in self._asked and self.store.find(handle) is not None
+
+
+def _kept(ticket: Ticket, explanation: Explanation | None) -> Explanation | Raw | None:
+    """An explanation until its decision is on disk: as JSON if it becomes that anyway, because its hundred numbers are at hand now."""
+    return Raw(encode(explanation)) if explanation is not None and ticket.becomes_json else explanation
 
 
 Handler = Callable[[Group, Any], Finish]

@@ -63,6 +63,10 @@ class TakeBase(Request[Known], frozen=True):
     version: int
 
 
+class TakeParcels(Request[Known], frozen=True):
+    """Take what other shards have sent to this one."""
+
+
 class Sums(Answer, frozen=True):
     """Statistics as stored: sums over groups of ratings."""
 
@@ -75,7 +79,7 @@ class AskSums(Request[Sums], frozen=True):
     """Statistics of this shard, for merging the shards."""
 
 
-SHARING = (TakeAdded, FoldVersion, FollowCatalogue)
+SHARING = (TakeAdded, FoldVersion, FollowCatalogue, TakeParcels)
 """What is quick."""
 
 BASED = b"based"

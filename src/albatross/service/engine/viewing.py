@@ -32,10 +32,11 @@ from albatross.service.engine.deciding.choosing import choose_best, choose_count
 from albatross.service.engine.deciding.overlay import Overlay
 from albatross.service.engine.deciding.reasoning import explanation_of, shown_items
 from albatross.service.engine.deciding.ruling import candidates_for, request_of
-from albatross.service.engine.learned.ledger import latest_of
 from albatross.service.engine.learned.model import NONE, Model
 from albatross.service.engine.learned.series import BOUNDLESS
+from albatross.service.engine.moving import latest_ratings
 from albatross.service.storage.events import (
+    Arrived,
     Based,
     Decided,
     Described,
@@ -46,6 +47,8 @@ from albatross.service.storage.events import (
     Genesis,
     Item,
     Joined,
+    Passed,
+    Past,
     Placed,
     Rated,
     Reacted,
@@ -81,7 +84,9 @@ def list_users(model: Model, log: ReadableLog, request: ListUsers) -> UserList:
     names = model.users.names
     found, following = _search(names, request.search, request.after, request.n)
     users = [
-        ListedUser(names[number], int(model.ledger.user_ratings[number])) for number in found if names[number] not in model.visitors.users
+        ListedUser(names[number], int(model.ledger.user_ratings[number]))
+        for number in found
+        if model.visitors.known_as(names[number]) == names[number]
     ]
     return UserList(users, following, model.n_users, model.seq)
 
@@ -95,7 +100,7 @@ def list_items(model: Model, log: ReadableLog, request: ListItems) -> ItemList:
     numbers = np.array(found, np.int32)
     means, scores = np.empty(0), np.empty(0)
     if numbers.size:
-        row = len(model.users) if request.user is None else model.row_of(model.visitors.known_as(request.user))
+        row = len(model.users) if request.user is None else model.row_of(model.visitors.here(request.user))
         agent = Overlay(model).agent_for(row)
         choose_counting(agent, row, numbers, NONE, stream(model.genesis.seed, "viewing"))
         means, scores = agent.slate.means[: numbers.size], agent.slate.scores[: numbers.size]
@@ -191,7 +196,12 @@ def _logged(log: ReadableLog, genesis: Genesis, seq: int) -> LoggedEvent:
         return LoggedEvent(seq, "description", event.at, item=event.item)
     if isinstance(event, Rewards):
         return LoggedEvent(seq, "rewards", event.at)
-    if isinstance(event, Joined):
+    if isinstance(event, Passed):
+        done = event.event or None
+        return LoggedEvent(
+            seq, "feedback", event.at, event.user, event.item, event.rating, mean=event.mean, score=_bounded(event.score), event=done
+        )
+    if isinstance(event, Joined | Arrived):
         return LoggedEvent(seq, "join", event.at, event.user, visitor=event.visitor)
     if isinstance(event, Forget):
         return LoggedEvent(seq, "forget", event.at, erased=len(event.erased))
@@ -216,19 +226,19 @@ def read_user(model: Model, log: ReadableLog, request: ViewUser) -> UserView:
     check_id("user", request.user)
     check_count("n", request.n, 0, MOST_VIEWED)
     check_count("history", request.history, 0, MOST_LISTED)
-    user = model.visitors.known_as(request.user)
+    user = model.visitors.here(request.user)
     number = model.users.numbers.get(user)
     if number is None:
         raise UnknownUser("this user has not rated anything; accepted: a user who has")
-    history = [entry for seq in latest_of(model.ledger, number, request.history) if (entry := _entry(log, model.genesis, seq)) is not None]
+    history = [_entry(log, model.genesis, seq, past) for seq, past in latest_ratings(model, log, number, request.history)]
     return view_user(model, user, request.n, history)
 
 
-def _entry(log: ReadableLog, genesis: Genesis, seq: int) -> HistoryEntry | None:
+def _entry(log: ReadableLog, genesis: Genesis, seq: int, past: Past) -> HistoryEntry:
     told = _logged(log, genesis, seq)
-    if told.at is None or told.item is None or told.rating is None:
-        return None
-    return HistoryEntry(seq, told.at, told.item, told.rating, told.decision_id, told.mean, told.score, told.event)
+    if told.kind != "feedback":  # it came from another shard, with others
+        return HistoryEntry(seq, past.at, past.item, past.rating, None, None, None, None)
+    return HistoryEntry(seq, past.at, past.item, past.rating, told.decision_id, told.mean, told.score, told.event)
 
 
 def read_decision(model: Model, log: ReadableLog, request: ViewDecision) -> DecisionView:
@@ -299,11 +309,8 @@ def _ratings_by_item(model: Model, log: ReadableLog, user: str) -> dict[str, lis
     """The latest ratings of a user, by item."""
     given: dict[str, list[float]] = {}
     row = model.users.numbers.get(user)
-    for seq in [] if row is None else latest_of(model.ledger, row, MOST_READ):
-        body = log.body(seq)
-        event = None if body is None else decode(body)
-        if isinstance(event, Rated | Reacted):
-            given.setdefault(event.item, []).append(event.rating)
+    for _, past in () if row is None else latest_ratings(model, log, row, MOST_READ):
+        given.setdefault(past.item, []).append(past.rating)
     return given
 
 

@@ -17,7 +17,7 @@ from albatross.service.http.access.admission import PREFLIGHT, Admission
 from albatross.service.http.access.keys import SCOPES, Unverified
 from albatross.service.http.access.turns import Turns
 from albatross.service.http.bodies import Line, answer_lines
-from albatross.service.http.bridge import Bridge, Question
+from albatross.service.http.bridge import Bridge, Posted
 from albatross.service.http.documents import openapi
 from albatross.service.http.documents.pages import client_files, page_files
 from albatross.service.http.metrics import CONTENT_TYPE, OTHER, Meter, Metrics, Source, expose
@@ -155,7 +155,7 @@ class Application:
         assert request is not None
         self.bridge.send(request, exchange, self._settle)
 
-    def _settle(self, question: Question) -> None:
+    def _settle(self, question: Posted) -> None:
         if question.error is None:
             question.exchange.answer(200, JSON, encode(question.answer))
         else:

@@ -274,9 +274,77 @@ class Joined(Struct, frozen=True, array_like=True, tag="join"):
     at: float
     visitor: str
     user: str
+    away: bool = False
+    """The user lives on another shard: all that the visitor has rated has moved there."""
 
 
-Event = Genesis | Item | Retire | Decided | Rated | Forget | Expire | Adopt | Reacted | Rewards | Described | Joined | Exchanged | Based
+class Past(Struct, frozen=True, array_like=True, gc=False):
+    """A rating from before a move."""
+
+    item: str
+    rating: float
+    at: float
+
+
+class Arrived(Struct, frozen=True, array_like=True, tag="arrival"):
+    """A visitor comes from another shard, with all that was learned about them, and is joined with a user."""
+
+    at: float
+    visitor: str
+    user: str
+    visitors: list[str]
+    """The visitors who were joined with this one before."""
+    rows: bytes
+    """The visitor's rows of the policy's state."""
+    items: list[int]
+    """The numbers of the rated items, once per rating, in order."""
+    pending: list[int]
+    """The numbers of the pending items, the latest last."""
+    past: list[Past]
+    """The latest ratings."""
+
+
+class Passed(Struct, frozen=True, array_like=True, tag="passed"):
+    """An answer to a decision of a visitor who has moved here since. The other shard has the decision, and all that names it."""
+
+    at: float
+    visitor: str
+    user: str
+    item: str
+    rating: float
+    mean: float | None
+    score: float | None
+    event: str
+    before: float | None
+    """The earlier rating that it replaces, if any."""
+
+
+class Erase(Struct, frozen=True, array_like=True, tag="erase"):
+    """Not an event, but a message between shards: events of these users are to be erased."""
+
+    names: list[str]
+
+
+Event = (
+    Genesis
+    | Item
+    | Retire
+    | Decided
+    | Rated
+    | Forget
+    | Expire
+    | Adopt
+    | Reacted
+    | Rewards
+    | Described
+    | Joined
+    | Exchanged
+    | Based
+    | Arrived
+    | Passed
+)
+Message = Arrived | Passed | Erase
+"""What one shard sends to another."""
 
 CATALOGUE = (Item, Retire, Described, Rewards)
 """Events that are the same for all shards. They are in a log of their own; a shard copies them into its log before it uses them."""
@@ -284,12 +352,21 @@ _OPENINGS = tuple(f'["{kind.__struct_config__.tag}"'.encode() for kind in CATALO
 
 encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder(Event).decode
+decode_message = msgspec.json.Decoder(Message).decode
 decode_all = msgspec.json.Decoder(list[Event]).decode
 
 
 def is_shared(body: bytes | None) -> bool:
     """Whether a written event belongs to the catalogue."""
     return body is not None and body.startswith(_OPENINGS)
+
+
+_JOIN = f'["{Joined.__struct_config__.tag}"'.encode()
+
+
+def is_join(body: bytes | None) -> bool:
+    """Whether a written event joins two users."""
+    return body is not None and body.startswith(_JOIN)
 
 
 def digest_of_version(contents: Iterable[bytes | None]) -> str:

@@ -1,9 +1,9 @@
 """The events of a log in order, and checks of their handles."""
 
 import itertools
+import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-import numpy as np
 from msgspec import MsgspecError
 from msgspec.structs import replace
 
@@ -18,6 +18,8 @@ Progress = Callable[[int, int], None]
 Sum = tuple[int, int]
 """A checksum of a set of handles and their rows, independent of order. Different sets have different sums, almost certainly."""
 NO_HANDLES: Sum = (0, 0)
+WORDS, MOST = struct.Struct("<2Q"), 2**64 - 1
+"""A handle as two numbers, and the largest such number: sums are modulo 2⁶⁴."""
 
 
 def nothing(done: int, total: int) -> None:
@@ -96,23 +98,21 @@ def check_erased(erased: set[int]) -> None:
 
 def summed(handles: Iterable[tuple[bytes, int]], start: Sum = NO_HANDLES) -> Sum:
     """The sum of these handles, added to `start`."""
-    names, rows = [], []
-    for handle, seq in handles:
-        names.append(handle)
-        rows.append(seq)
-    if not names:
-        return start
-    joined = b"".join(names)
-    if len(joined) != 16 * len(rows):
-        raise DamagedLog("the log is damaged in its table of handles: a handle has the wrong length")
-    first, second = ((2 * np.array(rows, np.uint64) + np.uint64(1)) @ np.frombuffer(joined, np.uint64).reshape(-1, 2)).tolist()
-    return (start[0] + first) & (2**64 - 1), (start[1] + second) & (2**64 - 1)
+    first, second = start
+    try:
+        for handle, seq in handles:
+            one, other = WORDS.unpack(handle)
+            first += one * (2 * seq + 1)
+            second += other * (2 * seq + 1)
+    except struct.error as error:
+        raise DamagedLog("the log is damaged in its table of handles: a handle has the wrong length") from error
+    return first & MOST, second & MOST
 
 
 def less(total: Sum, handles: Iterable[tuple[bytes, int]]) -> Sum:
     """The sum without these handles."""
     taken = summed(handles)
-    return (total[0] - taken[0]) & (2**64 - 1), (total[1] - taken[1]) & (2**64 - 1)
+    return (total[0] - taken[0]) & MOST, (total[1] - taken[1]) & MOST
 
 
 def sum_of_events(seqs: Iterable[int], events: Iterable[Event], start: Sum = NO_HANDLES) -> Sum:

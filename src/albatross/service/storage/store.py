@@ -24,7 +24,7 @@ class DamagedLog(InvalidInput):
 
 
 class CatalogueMoved(Exception):
-    """Another shard has written to the catalogue first. Nothing was written: follow the catalogue, then decide again."""
+    """Another shard was first: with the catalogue, a message or a join. Nothing was written: read what is new, then decide again."""
 
 
 class HandleTaken(Exception):
@@ -37,6 +37,17 @@ class Row(NamedTuple):
     body: bytes | None
     """None: it was erased before it was copied here."""
     handles: Sequence[tuple[bytes, bytes]] = ()
+    parcels: Sequence[tuple[int, bytes]] = ()
+    """Messages to other shards, sent if and only if the row is written."""
+
+
+class Parcel(NamedTuple):
+    """A message from another shard."""
+
+    number: int
+    catalogue: int
+    """It names items up to this number of the catalogue."""
+    content: bytes
 
 
 class Found(NamedTuple):
@@ -142,6 +153,18 @@ class FollowingStore(Store, Protocol):
     def follow(self) -> Sequence[Row]:
         """Copy the next catalogue events to this log and return them. Empty: all of them are here."""
 
+    def user_behind(self, name: str) -> str:
+        """The user whom a name stands for, by the joins on all shards."""
+
+    def parcels(self) -> Sequence[Parcel]:
+        """The messages for this shard that wait, in order."""
+
+    def take(self, parcel: Parcel, rows: Sequence[Row], onward: Sequence[tuple[int, bytes]] = ()) -> None:
+        """Write what a message brings, or pass it on, and remove it. All or nothing."""
+
+    def forget(self, rows: Sequence[tuple[int, Sequence[bytes]]], tombstone: Row, names: Sequence[str], taken: Parcel | None) -> None:
+        """Like `erase`; also drop the joins of these users, and remove the message that demanded it, if one did."""
+
 
 def digest_of(body: bytes) -> bytes:
     return blake2b(body, digest_size=16).digest()
@@ -156,7 +179,8 @@ def chained(head: Head, rows: Sequence[Row]) -> list[Written]:
     seq, chain = head
     noise = os.urandom(16 * len(rows))
     written: list[Written] = []
-    for position, (body, _) in enumerate(rows):
+    for position, row in enumerate(rows):
+        body = row.body
         digest = noise[16 * position : 16 * position + 16]
         if body is not None:
             body = digest[:SALT] + body

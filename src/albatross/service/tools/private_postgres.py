@@ -22,6 +22,8 @@ NOBODY = "nobody"
 """PostgreSQL refuses to run as root. Then it runs as this user."""
 SECONDS = 60
 """Time limit of a start or a stop."""
+WATCH = 'read -r _; "$1" stop -s -m immediate -D "$2"; rm -rf "$3"'
+"""A process that waits until its standard input ends, as it does when this process is killed. Then it ends the server."""
 
 
 def binaries() -> Path:
@@ -35,7 +37,7 @@ def binaries() -> Path:
 
 
 class PrivatePostgres:
-    """A server with its data in a folder, which is made if there is none. It ends with the `with` block, not with the process."""
+    """A server with its data in a folder, which is made if there is none. It ends with the `with` block, or if this process is killed."""
 
     def __init__(self, folder: Path | None = None, settings: Sequence[str] = (), programs: Path | None = None) -> None:
         """`folder`: of the data; None for one that is removed at the end. `settings`: for example `shared_buffers=16MB`."""
@@ -44,12 +46,13 @@ class PrivatePostgres:
         self._scratch = Path(tempfile.mkdtemp(prefix="albatross-postgres-"))  # a socket's path must be short
         self.settings = list(settings)
         self.data = self._scratch / "data" if folder is None else folder
+        self._watcher: subprocess.Popen[bytes] | None = None
         try:
             self._begin()
         except BaseException:  # also an interrupt
             with contextlib.suppress(InvalidInput, subprocess.TimeoutExpired):
                 self.stop("immediate")
-            remove_unfinished(self._scratch)
+            self._end()
             raise
 
     def _begin(self) -> None:
@@ -60,7 +63,22 @@ class PrivatePostgres:
             self._run(
                 "initdb", "--pgdata", str(self.data), "--username=albatross", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"
             )
+        self._watcher = subprocess.Popen(
+            ["sh", "-c", WATCH, "sh", str(self._binaries / "pg_ctl"), str(self.data), str(self._scratch)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            start_new_session=True,  # an interrupt from the terminal is not for it
+            **self._identity(),
+        )
         self.start()
+
+    def _end(self) -> None:
+        if self._watcher is not None:
+            self._watcher.kill()
+            self._watcher.communicate()
+        remove_unfinished(self._scratch)
 
     def _give(self, folder: Path) -> None:
         if self._owner is not None:
@@ -124,4 +142,4 @@ class PrivatePostgres:
         try:
             self.stop("immediate")
         finally:
-            remove_unfinished(self._scratch)
+            self._end()

@@ -36,7 +36,7 @@ def suppose(model: Model, log: ReadableLog, request: Suppose) -> WhatIf:
     if not model.shown.size:
         raise NoEligibleCandidate("all items are retired; accepted: at least one that is not")
     size = sum(array.nbytes for _, array in flatten(model.agent.state))
-    row, rating = model.row_of(model.visitors.known_as(request.user)), float(request.rating)
+    row, rating = model.row_of(model.visitors.here(request.user)), float(request.rating)
     view = Overlay(model)
     agent = view.agent_for(row)
     before = choose_best(agent, view, row, model.shown, request.n, _viewing(model))

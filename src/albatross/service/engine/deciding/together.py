@@ -86,7 +86,7 @@ def decide_together(
 
 def _is_simple(view: Overlay, request: Recommend) -> bool:
     user, model = request.user, view.model
-    if type(user) is not str or user not in model.users.numbers or user in model.visitors.users:
+    if type(user) is not str or user not in model.users.numbers or user in model.visitors.users or user in model.visitors.elsewhere:
         return False
     return _further(request) == PLAIN
 

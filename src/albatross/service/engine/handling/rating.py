@@ -124,7 +124,7 @@ def _rated(group: Group, request: Feedback, rating: float) -> Rated:
     if request.decision_id is None:
         assert request.user is not None  # as `check_feedback` saw
         assert request.item is not None
-        return Rated(group.now, request.event_id, visitors.known_as(request.user), request.item, rating, None, None, None)
+        return Rated(group.now, request.event_id, visitors.here(request.user), request.item, rating, None, None, None)
     seq, decision = find_decision(group.store, group.model.genesis, request.decision_id)
     user = visitors.known_as(decision.user)
     if request.user is not None and visitors.known_as(request.user) != user:
@@ -144,7 +144,7 @@ def _check_rated(group: Group, rated: Rated | Reacted) -> None:
     if not known and model.genesis.closed:
         raise UnknownItem(f"item is {rated.item!r}; accepted, as the catalogue is closed: an item that was upserted")
     view.late_ratings += 1
-    stranger = rated.user not in model.users.numbers and rated.user not in view.late_users
+    stranger = not (rated.user in model.users.numbers or rated.user in view.late_users or rated.user in model.visitors.hosts)
     if known and not stranger and model.ratings + view.late_ratings <= model.room.ratings:
         return
     if not known:

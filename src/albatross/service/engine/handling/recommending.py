@@ -27,9 +27,10 @@ def recommend(group: Group, request: Recommend) -> Finish:
     fresh = _fresh_candidates(group, request)
     seq = group.head + len(group.early) + len(fresh) + 1
     if request.user is None:
-        request = replace(request, user=visitor_name(group.engaged.incarnation, seq))
-    elif request.user in group.model.visitors.users:
-        request = replace(request, user=group.model.visitors.users[request.user])
+        genesis = group.model.genesis
+        request = replace(request, user=visitor_name(group.engaged.incarnation, seq, genesis.shard, genesis.shards))
+    else:
+        request = replace(request, user=group.model.visitors.here(request.user))
     if fresh and set(fresh) <= set(request.exclude):  # they may leave nothing to show; a refused request must add no items
         candidates_for(group.view, request, group.view.waiting_for(request.whom, group.head + len(group.early) + 1), group.now)
     view = group.view.with_items(fresh) if fresh else group.view

@@ -56,15 +56,38 @@ def trimmed(ledger: Ledger) -> Ledger:
     return parts._replace(**{name: array.copy() for name, array in parts._asdict().items()})
 
 
+def _with_room(ledger: Ledger, count: int) -> Ledger:
+    needed = int(ledger.used[0]) + count
+    if needed > ledger.items.size:
+        room = max(needed, 2 * ledger.items.size)
+        ledger = ledger._replace(**{name: np.resize(getattr(ledger, name), room) for name in ("before", "items", "seqs")})
+    return ledger
+
+
+def brought(ledger: Ledger, user: int, items: NDArray[np.int32], seq: int) -> Ledger:
+    """The ledger with ratings that a user without any has brought from another shard, which goes on counting them among those of items."""
+    ledger = _with_room(ledger, items.size)
+    first = int(ledger.used[0])
+    entries = np.arange(first, first + items.size, dtype=np.int32)
+    ledger.items[entries], ledger.seqs[entries] = items, seq
+    ledger.before[entries] = entries - 1
+    ledger.before[first : first + 1] = NOTHING
+    ledger.user_ratings[user] = items.size
+    ledger.latest[user] = entries[-1]
+    ledger.used[0] += items.size
+    return ledger
+
+
+def left(ledger: Ledger, user: int) -> None:
+    """The user moves to another shard. Entries keep their places, and items their counts."""
+    ledger.user_ratings[user], ledger.latest[user] = 0, NOTHING
+
+
 def entered(
     ledger: Ledger, users: NDArray[np.int64], items: NDArray[np.int64], ratings: NDArray[np.float64], seqs: NDArray[np.int64]
 ) -> Ledger:
     """The ledger with these ratings added, in order."""
-    needed = int(ledger.used[0]) + users.size
-    if needed > ledger.items.size:
-        room = max(needed, 2 * ledger.items.size)
-        longer = {name: np.resize(getattr(ledger, name), room) for name in ("before", "items", "seqs")}
-        ledger = ledger._replace(**longer)
+    ledger = _with_room(ledger, users.size)
     program(enter_all)(ledger, users, items, ratings, seqs)
     return ledger
 
@@ -99,14 +122,14 @@ def rated_by(ledger: Ledger, user: int) -> NDArray[np.int32]:
     return items
 
 
-def latest_of(ledger: Ledger, user: int, n: int) -> list[int]:
-    """The events of the user's latest ratings, latest first, at most `n`."""
-    seqs: list[int] = []
+def latest_of(ledger: Ledger, user: int, n: int) -> list[tuple[int, int]]:
+    """The events and items of the user's latest ratings, latest first, at most `n`."""
+    found: list[tuple[int, int]] = []
     entry = int(ledger.latest[user])
-    while entry != NOTHING and len(seqs) < n:
-        seqs.append(int(ledger.seqs[entry]))
+    while entry != NOTHING and len(found) < n:
+        found.append((int(ledger.seqs[entry]), int(ledger.items[entry])))
         entry = int(ledger.before[entry])
-    return seqs
+    return found
 
 
 def rated_since(ledger: Ledger, user: int, seq: int) -> dict[int, int]:
@@ -158,3 +181,17 @@ def exchanged(ledger: Ledger, user: int, item: int, before: int, after: int, cha
     ledger.item_sums[item] += change
     entry: int = program(exchange_entry)(ledger, user, before, after)
     return entry
+
+
+def renew_entry(ledger: Ledger, user: int, item: int, after: int) -> None:
+    """Compiled, because a user may have thousands."""
+    entry = ledger.latest[user]
+    while entry != NOTHING and ledger.items[entry] != item:
+        entry = ledger.before[entry]
+    if entry != NOTHING:
+        ledger.seqs[entry] = after
+
+
+def renewed(ledger: Ledger, user: int, item: int, after: int) -> None:
+    """The latest rating of an item, which came from another shard, was replaced by that of event `after`."""
+    program(renew_entry)(ledger, user, item, after)

@@ -11,21 +11,36 @@ from numpy.typing import NDArray
 
 from albatross.core.agent import Agent
 from albatross.core.asking.accounts import Accounts
+from albatross.core.errors import InvalidInput
 from albatross.core.policy import Policy
+from albatross.core.sharing.carrying import arrive, leave
 from albatross.core.streams import Turner
 from albatross.core.vocabulary import Vocabulary
 from albatross.kernels.operations import Items
+from albatross.kernels.pairs import NOTHING
 from albatross.service.engine.learned.descriptions import Descriptions
 from albatross.service.engine.learned.filtering import Filters
-from albatross.service.engine.learned.ledger import Ledger, entered, exchanged, grown, joined, no_ledger, rated_since
+from albatross.service.engine.learned.ledger import (
+    Ledger,
+    brought,
+    entered,
+    exchanged,
+    grown,
+    joined,
+    left,
+    no_ledger,
+    rated_since,
+    renewed,
+)
 from albatross.service.engine.learned.options import policy_of
-from albatross.service.engine.learned.pending import PENDING_WINDOW, Pending
+from albatross.service.engine.learned.pending import PENDING_WINDOW, Pending, still_pending
 from albatross.service.engine.learned.reacting import check_replaces
 from albatross.service.engine.learned.room import ROOM, Room, sizes_for
 from albatross.service.engine.learned.series import SeriesKeeper
 from albatross.service.engine.learned.shared import Shared
 from albatross.service.engine.learned.visitors import Visitors, check_joins
 from albatross.service.storage.events import (
+    Arrived,
     Based,
     Decided,
     Described,
@@ -35,6 +50,7 @@ from albatross.service.storage.events import (
     Genesis,
     Item,
     Joined,
+    Passed,
     Rated,
     Reacted,
     Retire,
@@ -132,6 +148,8 @@ class Model:
                 continue
             user = user_numbers.get(event.user)
             if user is None:
+                if event.user in self.visitors.hosts:  # learned on another shard
+                    continue
                 user = self.users.add(event.user)
                 self._make_room(len(self.users) + 1, len(self.items))  # one row stays free, for the next new user
             item = item_numbers[event.item]
@@ -178,7 +196,11 @@ class Model:
         elif isinstance(event, Exchanged):
             self._fold_version(event)
         elif isinstance(event, Joined):
-            self._fold_join(event.visitor, event.user)
+            (self._fold_departure if event.away else self._fold_join)(event.visitor, event.user)
+        elif isinstance(event, Arrived):
+            self._fold_arrival(seq, event)
+        elif isinstance(event, Passed):
+            self._fold_passed(seq, event)
         elif isinstance(event, Based) and event.version > self.base:
             raise DamagedLog(f"nobody has the base of version {event.version}, by which event {seq} of the log is to be understood")
 
@@ -210,6 +232,51 @@ class Model:
         owner = self.users.numbers.get(user)
         self.pending.join(visitor, user, lambda seq: {} if owner is None else rated_since(self.ledger, owner, seq))
 
+    def _fold_departure(self, visitor: str, user: str) -> None:
+        """A visitor is joined with a user of another shard, and moves there."""
+        self.learn()
+        self.visitors.leave(visitor, user)
+        row = self.users.numbers.get(visitor)
+        if row is not None:
+            leave(self.agent, row)
+            left(self.ledger, row)
+            self._emptied += 1
+            self.lessons += 1
+        self.pending.pop(visitor, None)
+
+    def _fold_arrival(self, seq: int, event: Arrived) -> None:
+        """A visitor of another shard moves here, and is joined with a user."""
+        self.learn()
+        if event.items:
+            row = self.users.add(event.visitor)
+            self._make_room(len(self.users) + 1, len(self.items))
+            try:
+                arrive(self.agent, row, event.rows)
+            except InvalidInput as error:
+                raise DamagedLog(f"the log is damaged at event {seq}: {error}") from error
+            self.ledger = brought(self.ledger, row, np.array(event.items, np.int32), seq)
+            self.series.skip(len(event.items))
+            self.lessons += 1
+        waiting = self.pending.pop(event.user, {})
+        self._fold_join(event.visitor, event.user)
+        for name in event.visitors:
+            self.visitors.join(name, event.user)
+        waiting = still_pending(waiting, event.pending, seq)  # as if shown now: two logs have no common order
+        if waiting:
+            self.pending[event.user] = waiting
+
+    def _fold_passed(self, seq: int, event: Passed) -> None:
+        """An answer to a decision of another shard."""
+        if event.before is None:
+            self.fold_all([seq], [Rated(event.at, "", event.user, event.item, event.rating, None, event.mean, event.score)])
+            return
+        self.learn()
+        user, item = self.users.numbers[event.user], self.items.numbers[event.item]
+        self.agent.replace(user, item, event.before, event.rating)
+        self.ledger.item_sums[item] += event.rating - event.before
+        renewed(self.ledger, user, item, seq)
+        self.lessons += 1
+
     def _fold_reaction(self, seq: int, event: Reacted) -> None:
         """A named event: a new rating, or the replacement of an earlier one."""
         if not event.event_id and event.decision is not None:
@@ -218,13 +285,18 @@ class Model:
             one = Rated(event.at, event.event_id, event.user, event.item, event.rating, event.decision, event.mean, event.score)
             self.fold_all([seq], [one])
             return
+        if event.user in self.visitors.hosts:  # learned on another shard
+            return
         self.learn()
         user, item = self.users.numbers[event.user], self.items.numbers[event.item]
         if event.rating != event.before:
             self.agent.replace(user, item, event.before, event.rating)
             self.lessons += 1
         entry = exchanged(self.ledger, user, item, event.replaces, seq, event.rating - event.before)
-        self.series.exchange(entry, event.before, event.rating, event.mean, event.score)
+        if entry == NOTHING:  # it has been on another shard meanwhile
+            renewed(self.ledger, user, item, seq)
+        else:
+            self.series.exchange(entry, event.before, event.rating, event.mean, event.score)
 
     def _fold_expired(self, event: Expire) -> None:
         """The dropped decisions are no longer pending. Items of those that this model never saw are counted as shown now."""
@@ -320,6 +392,7 @@ class Model:
             "told": self.told,
             "base": self.base,
             "visitors": self.visitors.users,
+            "elsewhere": self.visitors.elsewhere,
         }
 
     def restore(self, saved: dict[str, Any], ledger: Ledger, sums: NDArray[np.float64]) -> None:
@@ -331,8 +404,8 @@ class Model:
         self.given_up = saved["given_up"]
         self.expired = saved.get("expired", 0)
         self.version, self.told, self.base = saved["version"], saved["told"], saved.get("base", 0)
-        self.visitors = Visitors(saved["visitors"])
-        self._emptied = sum(visitor in self.users for visitor in self.visitors.users)
+        self.visitors = Visitors(saved["visitors"], saved.get("elsewhere"))
+        self._emptied = sum(visitor in self.users for visitor in (*self.visitors.users, *self.visitors.elsewhere))
         self.pending = Pending({user: dict(waiting) for user, waiting in saved["pending"].items()})
         self.seq, self.ratings, self.decisions = saved["seq"], saved["ratings"], saved["decisions"]
         self.series.width, self.series.count = saved["series"]["width"], saved["series"]["count"]

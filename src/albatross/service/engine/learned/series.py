@@ -34,10 +34,21 @@ class SeriesKeeper:
             program(add_terms)(self.sums, self.count, self.width, ratings[start:end], means[start:end], scores[start:end])
             self.count += min(end, ratings.size) - start
             start = end
-            if self.count == self.width * GROUPS:
-                self.sums[: GROUPS // 2] = self.sums[0::2] + self.sums[1::2]
-                self.sums[GROUPS // 2 :] = 0.0
-                self.width *= 2
+            self._make_room()
+
+    def skip(self, number: int) -> None:
+        """Leave out so many ratings: they are part of the series of another shard."""
+        while number > 0:
+            step = min(number, self.width * GROUPS - self.count)
+            self.count += step
+            number -= step
+            self._make_room()
+
+    def _make_room(self) -> None:
+        if self.count == self.width * GROUPS:
+            self.sums[: GROUPS // 2] = self.sums[0::2] + self.sums[1::2]
+            self.sums[GROUPS // 2 :] = 0.0
+            self.width *= 2
 
     def exchange(self, number: int, before: float, after: float, mean: float | None, score: float | None) -> None:
         """Replace the rating with this number by another one."""

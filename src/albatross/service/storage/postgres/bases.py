@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from psycopg.errors import LockNotAvailable
 
 from albatross.core.errors import InvalidInput
-from albatross.service.storage.postgres.session import BIRTH, Session
+from albatross.service.storage.postgres.session import Session, make_if_missing
 from albatross.service.storage.store import Base, DamagedLog
 
 TABLES = (
@@ -47,11 +47,7 @@ WHERE version <= %s AND version < (SELECT max(version) FROM albatross.payloads W
 
 def make_bases(session: Session) -> None:
     """Make the tables if they are missing: the cluster may be older than they are."""
-    with session.transaction():
-        session.execute("SELECT pg_advisory_xact_lock(%s)", (BIRTH,))
-        if session.execute("SELECT to_regclass('albatross.based') IS NULL").fetchone() == (True,):
-            for statement in TABLES:
-                session.execute(statement)
+    make_if_missing(session, "albatross.based", TABLES)
 
 
 def base_version_of(session: Session, shard: int) -> int:

@@ -242,7 +242,13 @@ class PostgresLog(PostgresReader):
     def body(self, seq: int) -> bytes | None:
         return self._recent.get(seq) or super().body(seq)
 
-    def erase(self, rows: Sequence[tuple[int, Sequence[bytes]]], tombstone: Row, private: bool = True) -> None:
+    def erase(
+        self,
+        rows: Sequence[tuple[int, Sequence[bytes]]],
+        tombstone: Row,
+        private: bool = True,
+        first: Callable[[], None] | None = None,
+    ) -> None:
         written = chained(self._head, [tombstone])
         head = Head(written[-1][0], written[-1][3])
         # The first handle is that of an id, which must be recognised for ever; the others describe the event.
@@ -250,6 +256,8 @@ class PostgresLog(PostgresReader):
         gone = [handle for _, handles in rows for handle in handles[1:]]
         self._check_lease()
         with self._committing(), self._session.transaction():
+            if first is not None:
+                first()
             self._own(head)
             copy_rows(self._session, self.shard, written, [(handle, written[0][0], content) for handle, content in tombstone.handles])
             for statement, named in (

@@ -1,7 +1,7 @@
 """Connections to PostgreSQL, its tables, and its errors as errors of the log."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import psycopg
@@ -52,6 +52,8 @@ TABLES = (
 )
 """`shards` has the head of each log and its lease in one row: an append changes both or nothing. Its pages have space for that."""
 
+CHANNEL = "albatross_versions"
+"""Where shards are told that there is something new for them."""
 CATALOGUE = -1
 """The number of the catalogue, in place of a shard's."""
 
@@ -72,6 +74,15 @@ SEVERAL = (
 
 A waiting payload is sent again if it was lost with the server, so PostgreSQL does not log it. Its numbers do not compress well.
 """
+
+MOVING = (
+    "CREATE TABLE IF NOT EXISTS albatross.joins (visitor bytea PRIMARY KEY, known_as bytea NOT NULL)",
+    """CREATE TABLE IF NOT EXISTS albatross.parcels (
+        number bigserial PRIMARY KEY, shard integer NOT NULL, catalogue bigint NOT NULL, content bytea NOT NULL
+    )""",
+    "CREATE INDEX IF NOT EXISTS parcels_of_shard ON albatross.parcels (shard, number)",
+)
+"""For several shards: who is joined with whom, on all shards, and messages from shard to shard that nobody has taken yet."""
 
 BIRTH = 7_020_241_116
 """The advisory lock for making tables or changing keys."""
@@ -147,9 +158,18 @@ def shards_of(session: Session, where: str) -> int:
 
 def make_tables(session: Session, shards: int) -> None:
     """In a transaction: make the tables for this number of shards."""
-    for statement in TABLES if shards == 1 else (*TABLES, *SEVERAL):
+    for statement in TABLES if shards == 1 else (*TABLES, *SEVERAL, *MOVING):
         session.execute(statement)
     session.execute("INSERT INTO albatross.about VALUES (%s, %s)", (FORMAT, shards))
+
+
+def make_if_missing(session: Session, table: str, statements: Sequence[str]) -> None:
+    """Make tables that a cluster from before does not have; `table` is the last of them."""
+    with session.transaction():
+        session.execute("SELECT pg_advisory_xact_lock(%s)", (BIRTH,))
+        if session.execute("SELECT to_regclass(%s) IS NULL", (table,)).fetchone() == (True,):
+            for statement in statements:
+                session.execute(statement)
 
 
 @contextlib.contextmanager

@@ -39,6 +39,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Line]]] = {
     "n-best": mean_field.rankings,
     "learning": mean_field.learning,
     "single": mean_field.single,
+    "in-service": mean_field.in_service,
     "pts-step": rivals.pts_step,
     "shards": shards.exchange,
     "nmf-trial": rivals.nmf_trial,

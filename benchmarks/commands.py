@@ -42,11 +42,15 @@ def command() -> Iterator[Line]:
 
 MOST_COLD = {"mean-field": 12.0, "alb": 12.0}
 MOST_UNREADY = 10.0
-"""Seconds of processor time until a service with a new folder is ready, with nothing compiled."""
+"""Seconds until a service with a new folder is ready, with nothing compiled."""
 
 
 def cold() -> Iterator[Line]:
-    """The first result of `albatross run` with nothing compiled, in processor time of the whole process."""
+    """The first result of `albatross run`, and a service until it is ready, with nothing compiled.
+
+    A run is one process: its processor time is what a user waits for on a free machine. A service compiles in two processes at once, so it
+    is timed by the clock, which is right on a free machine only. The processor time of its own process is a lower bound of that.
+    """
     with tempfile.TemporaryDirectory() as folder:
         surroundings = Surroundings(Path(folder))
         for policy, limit in MOST_COLD.items():
@@ -56,8 +60,11 @@ def cold() -> Iterator[Line]:
             yield Line.at_most(f"albatross run, {policy}", Quantity("cold", call.cpu_seconds), Quantity("limit", limit), 1.0)
         for policy in MOST_COLD:
             surroundings.forget_machine_code()
-            cold = Quantity("cold", surroundings.seconds_until_ready(policy))
-            yield Line.at_most(f"albatross serve, {policy}, ready", cold, Quantity("limit", MOST_UNREADY), 1.0)
+            ready = surroundings.until_ready(policy)
+            most = Quantity("limit", MOST_UNREADY)
+            yield Line.at_most(f"albatross serve, {policy}, ready", Quantity("by the clock", ready.clock), most, 1.0)
+            yield Line.at_most("its own processor time", Quantity("own", ready.own), most, 1.0)
+            yield Line("that of the other process", Quantity("other", ready.other), Quantity("own", ready.own))
 
 
 def start_up() -> Iterator[Line]:
@@ -78,6 +85,14 @@ class Call(NamedTuple):
     """User and system time of the process and its children."""
     import_share: float
     """Share of the wall time spent on imports, if the interpreter was asked to report it."""
+
+
+class Ready(NamedTuple):
+    """Seconds until a service was ready: by the clock, and of processor time of its process and of those that it started."""
+
+    clock: float
+    own: float
+    other: float
 
 
 class Surroundings:
@@ -106,11 +121,12 @@ class Surroundings:
             importing = sum(_import_seconds(line) for line in messages)
             return Call(output.read(), usage.ru_utime + usage.ru_stime, importing / elapsed)
 
-    def seconds_until_ready(self, policy: str) -> float:
-        """Processor time of `albatross serve` on a new folder until it says that it is ready."""
+    def until_ready(self, policy: str) -> Ready:
+        """The cost of `albatross serve` on a new folder until it says that it is ready."""
         shop = tempfile.mkdtemp(dir=self.folder)
         settings = ("--scale=1..5", "--port=0", "--log=json", "--policy", policy)
         command = (str(Path(sys.executable).with_name("albatross")), "serve", shop, *settings)
+        began = time.perf_counter()
         with subprocess.Popen(command, env=self.variables, stderr=subprocess.PIPE, text=True) as server:
             assert server.stderr is not None
             try:
@@ -118,7 +134,8 @@ class Surroundings:
                     if '"event":"ready"' in line.replace(" ", ""):
                         # of the whole process: threads that have ended count, too
                         fields = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
-                        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+                        user, system, of_others, system_of_others = (int(field) / os.sysconf("SC_CLK_TCK") for field in fields[11:15])
+                        return Ready(time.perf_counter() - began, user + system, of_others + system_of_others)
             finally:
                 server.terminate()
         raise RuntimeError(f"{' '.join(command)} ended before it was ready")

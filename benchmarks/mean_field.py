@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from albatross import Agent, simulate
 from albatross.core.agent import room_for_best
+from albatross.core.asking.beliefs import choose_supposing
 from albatross.core.policy import Policy
 from albatross.environments.synthetic import Gaussian
 from albatross.kernels.compiling import program
@@ -147,6 +148,25 @@ def single(names: tuple[str, ...] = ("mean-field", "alb", "item-ucb")) -> Iterat
                 continue  # in the watched loop it takes four times as long as in `choose`, so it is not comparable
             beyond = float(np.median(_calls(watched.agent, part)) - np.median(compiled))
             yield Line.at_most(f"{part} from Python, {name}", Quantity("beyond kernel", beyond), Quantity("limit", BEYOND), 1.0)
+
+
+def in_service() -> Iterator[Line]:
+    """A choice among 1,700 items as a service makes it, against scoring the whole slate, after 60,000 ratings with vectors behind them."""
+    random, (n_users, n_items, n_ratings) = np.random.default_rng(0), (1_000, 1_700, 60_000)
+    tastes, features = random.normal(size=(n_users, 5)), random.normal(size=(n_items, 5))
+    users, items = random.integers(n_users, size=n_ratings), random.integers(n_items, size=n_ratings)
+    liked = 3.0 + (tastes[users] * features[items]).sum(axis=1) / 1.5 + 0.5 * random.normal(size=n_ratings)
+    agent, offered = Agent(MeanField(), n_users, n_items), np.arange(n_items, dtype=np.int32)
+    agent.replay(users, items, np.clip(np.round(liked), 1.0, 5.0))
+    for n_pending in (0, 3):
+        pending = (offered[5 : 5 + n_pending], np.full(n_pending, math.nan))
+
+        def choose(whole: bool, repetition: int, pending: tuple[Any, ...] = pending) -> float:
+            place = (repetition % n_users, offered, *pending, whole, ALL_ITEMS)
+            return cpu_seconds(lambda: agent.run(choose_supposing, agent.exploring, *place))
+
+        best, whole = medians_in_turns(partial(choose, False), partial(choose, True), 4_000)
+        yield Line(f"a choice with {n_pending} pending", Quantity("the best", best), Quantity("whole slate", whole))
 
 
 def _calls(agent: Agent, part: str) -> NDArray[np.float64]:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from albatross import Agent
-from albatross.core.exchange import Exchange, Payload
+from albatross.core.sharing.exchange import Exchange, Payload
 from albatross.policies.alb import ALB
 from albatross.policies.mean_field import MeanField
 from albatross.service.cluster import running

@@ -23,7 +23,7 @@ from albatross.kernels.operations import ALL_ITEMS
 from albatross.policies import create
 from albatross.policies.alb import ALB
 from albatross.policies.mean_field import MeanField
-from albatross.studies.paper import available_environments
+from albatross.studies.reproducing.paper import available_environments
 from benchmarks.grid import NEAR_THE_LIMIT
 from benchmarks.limit import seconds as least_seconds
 from benchmarks.limit import terms_of_mean_field

@@ -20,7 +20,7 @@ from albatross.kernels.mean_field.population import count_rating, learn_populati
 from albatross.kernels.mean_field.valuing import nothing_known, rank_items, reach_of, returning_part, scales_of, value_stranger
 from albatross.kernels.operations import Slate
 from albatross.policies.mean_field import MeanField
-from albatross.studies.paper import available_environments
+from albatross.studies.reproducing.paper import available_environments
 from benchmarks.measuring import Line, Quantity
 from benchmarks.stepping import Watched, new_reading, now, reading_cost
 
@@ -80,7 +80,9 @@ def watch_parts(
             strange_score = value_stranger(scratch, scales) if n_strangers > 0 else -math.inf
             moments[step, 4] = now(reading)
             reach = reach_of(scales)
-            best, place, mean, ties = look_at_own(state, settings, scratch, scales, reach, user, favourite, candidates, n_listed)
+            best, place, mean, ties = look_at_own(
+                state, settings, scratch, scales, reach, user, favourite, candidates, n_listed, -math.inf, 0, 0.0, 0
+            )
             moments[step, 5] = now(reading)
             best, place, mean, ties = look_at_others(scratch, scales, reach, n_listed, strange_score, best, place, mean, ties)
             position = int(scratch.places[place]) if candidates.size > 0 else place

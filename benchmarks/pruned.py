@@ -7,8 +7,8 @@ what is expected of all items for all users, before, rebuilt, and after the shar
 import numpy as np
 
 from albatross import Agent
-from albatross.core.exchange import Exchange, Gathering, Payload
 from albatross.core.policy import Policy
+from albatross.core.sharing.exchange import Exchange, Gathering, Payload
 from albatross.policies.alb import ALB
 from albatross.policies.item_mean import ItemMean
 from albatross.policies.mean_field import MeanField

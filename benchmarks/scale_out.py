@@ -22,8 +22,8 @@ from albatross.policies.alb import ALB
 from albatross.service.cluster import running
 from albatross.service.cluster.front import free_port
 from albatross.service.engine.learned.options import Options
+from albatross.service.http.access.turns import MOST_BATCHES
 from albatross.service.http.bodies import MOST_BREADTH, SLICE
-from albatross.service.http.turns import MOST_BATCHES
 from albatross.service.storage.postgres.session import connect
 from albatross.service.tools.private_postgres import PrivatePostgres
 from benchmarks import machine

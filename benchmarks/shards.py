@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from albatross.core.agent import Agent
-from albatross.core.exchange import Exchange, Payload
 from albatross.core.policy import Policy
+from albatross.core.sharing.exchange import Exchange, Payload
 from albatross.core.streams import stream
 from albatross.policies.alb import ALB
 from albatross.policies.mean_field import MeanField

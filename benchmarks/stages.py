@@ -27,11 +27,11 @@ from albatross.service.engine.learned.model import Model
 from albatross.service.engine.learned.options import Options
 from albatross.service.engine.tickets import Ticket
 from albatross.service.http import application as application_module
-from albatross.service.http.admission import Admission
+from albatross.service.http.access.admission import Admission
+from albatross.service.http.access.keys import Keys
+from albatross.service.http.access.names import LOOPBACK
 from albatross.service.http.application import Application
 from albatross.service.http.bridge import Bridge
-from albatross.service.http.keys import Keys
-from albatross.service.http.names import LOOPBACK
 from albatross.service.http.wire.connection import Connection
 from albatross.service.http.wire.crowd import Crowd
 from albatross.service.http.wire.receiver import Receiver

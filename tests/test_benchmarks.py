@@ -12,6 +12,7 @@ from albatross.policies.alb import ALB
 from benchmarks import numpy_alb
 from benchmarks.literal_alb import LiteralALB
 from benchmarks.numpy_alb import NumpyALB
+from benchmarks.price_of_trying import exact_price, our_price
 from benchmarks.told_logged import estimate_offsets, others_said
 from benchmarks.told_once import regret_once
 
@@ -78,3 +79,10 @@ def test_whoever_is_told_what_others_said_is_wrong_only_about_who_differs(tmp_pa
     regret = regret_once(str(file), 14, n_seeds=2)
     assert regret.shape == (2, 14)
     assert regret.sum(axis=1).tolist() == [4.0, 4.0], "one user is shown the worse of two items first"
+
+
+def test_the_exact_price_of_trying_is_that_of_all_ways_to_go_on() -> None:
+    """Two users: the item is tried for the sake of the second. By hand for a uniform belief: ½ + (½ · ⅔ + ½ · c) = 2 c."""
+    assert exact_price(1.0, 1.0, 2) == pytest.approx(5.0 / 9.0 - 0.5, abs=1e-6)
+    assert exact_price(2.0, 2.0, 1) == pytest.approx(0.0, abs=1e-6)
+    assert 0.5 < our_price(1.0, 1.0, 20) / exact_price(1.0, 1.0, 20) < 1.5

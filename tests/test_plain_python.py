@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from albatross import checks, simulate
-from albatross.core.plain import Plain, as_policy
+from albatross.core.foreign.plain import Plain, as_policy
 from albatross.core.policy import Policy
 from albatross.environments.synthetic import Gaussian, Uniform
 from albatross.metrics.ndcg import NDCG

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from albatross.core.agent import Agent, Choice
 from albatross.core.extras import explain_missing
-from albatross.core.plain import plain
+from albatross.core.foreign.plain import plain
 from albatross.core.recording import Recording
 from albatross.core.version import VERSION
 from albatross.simulation.trial import simulate

@@ -7,15 +7,19 @@ import numpy as np
 import pytest
 
 from albatross import Agent, simulate
+from albatross.core.environment import Environment
 from albatross.core.errors import InvalidInput
 from albatross.core.policy import Need
 from albatross.core.ratings import tabulated
+from albatross.environments.further import Turnover
 from albatross.environments.ratings import Ratings
 from albatross.environments.synthetic import Bernoulli, Gaussian, Synthetic
-from albatross.environments.telling import told
+from albatross.environments.telling import informed, told
 from albatross.environments.world import offered
 from albatross.policies.item_mean import ItemMean
+from albatross.policies.mean_field import MeanField
 from albatross.policies.oracle import Oracle
+from albatross.simulation.shards import simulate_shards
 
 
 @dataclass(frozen=True)
@@ -100,3 +104,31 @@ def test_ratings_without_a_split_tell_nothing() -> None:
 def test_an_agent_in_the_open_is_refused() -> None:
     with pytest.raises(InvalidInput, match="must be told other users' ratings, which only a simulated world has"):
         Agent(Reader(), 2, 3)
+
+
+def test_who_wants_to_know_is_told_that_no_pair_comes_back() -> None:
+    once = Gaussian(n_users=9, n_items=12, repeats=False)
+    assert informed(MeanField(), once) == MeanField(returns=False)
+    assert informed(ItemMean(), once) == ItemMean()
+    assert informed(MeanField(returns=True), once) == MeanField(returns=True), "what a user has set stays"
+    assert informed(MeanField(informed=False), once) == MeanField(informed=False)
+    users, items = np.divmod(np.arange(40), 8)
+    table = tabulated(users, items, np.linspace(0.0, 5.0, 40), scale=(0, 5), source="forty")
+    assert informed(MeanField(), Ratings(table, repeats=False)) == MeanField(returns=False)
+
+
+@pytest.mark.parametrize("world", [Gaussian(), Gaussian(candidates=7, fresh=True), Turnover()])
+def test_where_pairs_may_come_back_nothing_is_told(world: Environment) -> None:
+    assert informed(MeanField(), world) == MeanField()
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_a_trial_tells_it_and_its_recording_says_so(shards: int) -> None:
+    once = Gaussian(n_users=15, n_items=20, rank=2, repeats=False)
+    default, by_hand, untold = (
+        simulate_shards(policy, once, horizon=200, shards=shards)
+        for policy in (MeanField(), MeanField(returns=False), MeanField(informed=False))
+    )
+    assert default.policy == MeanField(returns=False)
+    assert untold.policy == MeanField(informed=False)
+    assert default.state_id == by_hand.state_id != untold.state_id

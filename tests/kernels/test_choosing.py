@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from albatross.core.agent import Agent
+from albatross.core.agent import Agent, choose
+from albatross.core.asking.beliefs import choose_supposing
 from albatross.core.streams import stream
 from albatross.kernels.mean_field.side_by_side import may_reach
 from albatross.kernels.mean_field.valuing import Scales, reach_of, value_items
@@ -50,12 +51,13 @@ def test_who_has_the_best_score_may_reach_it(
 
 
 @pytest.mark.parametrize("rank", [5, 2], ids=["written out", "in loops"])
-@pytest.mark.parametrize("rating", ["whole", "alike", "any"])
-def test_the_choice_is_that_of_the_whole_slate(rank: int, rating: str) -> None:
-    """To the last bit: item, score, mean, propensity, and what is drawn among equals."""
+@pytest.mark.parametrize("rating", ["whole", "alike", "own"])
+@pytest.mark.parametrize("supposing", [False, True], ids=["plain", "supposing"])
+def test_the_choice_is_that_of_the_whole_slate(rank: int, rating: str, supposing: bool) -> None:
+    """To the last bit: item, score, mean, propensity, and what is drawn among equals; also with supposed ratings, as a service chooses."""
     random = np.random.default_rng(3)
     agent = Agent(MeanField(rank=rank), N_USERS, N_ITEMS)
-    chosen_from_few = 0
+    likes, latest, chosen_from_few = random.normal(size=(N_USERS, N_ITEMS)), list[int](), 0
     for step in range(300):
         user = int(random.integers(N_USERS))
         n_offered = int(random.integers(1, N_ITEMS)) if step % 3 else 0
@@ -63,16 +65,20 @@ def test_the_choice_is_that_of_the_whole_slate(rank: int, rating: str) -> None:
         if step % 5 == 0:
             offered = np.arange(n_offered, dtype=np.int32)  # side by side
         outcomes = []
+        supposed = np.array(latest[-random.integers(1, 4) :] if step % 2 else [], np.int32)
         for whole in (False, True):
             agent.slate.scores.fill(np.nan)
             agent.slate.means.fill(np.nan)
             agent.exploring.bit_generator.state = stream(step, "exploring").bit_generator.state
-            position, propensity = agent._choose(user, offered, whole)
+            ratings = (supposed, np.full(supposed.size, math.nan))
+            place = (user, offered, *ratings) if supposing else (user, offered)
+            position, propensity = agent.run(choose_supposing if supposing else choose, agent.exploring, *place, whole, ALL_ITEMS)
             outcomes.append((position, propensity, agent.slate.scores[position], agent.slate.means[position], agent.exploring.random()))
             if not whole:
                 chosen_from_few += int(np.isnan(agent.slate.scores).sum() > 0)
         assert outcomes[0] == outcomes[1]
         item = int(offered[outcomes[0][0]]) if offered.size else outcomes[0][0]
-        reward = {"whole": float(random.integers(1, 6)), "alike": 3.0, "any": random.normal()}[rating]
+        reward = {"whole": float(random.integers(1, 6)), "alike": 3.0, "own": likes[user, item]}[rating]
         agent.update(user, item if step % 4 else int(random.integers(N_ITEMS)), reward)
+        latest = [*(other for other in latest if other != item), item]
     assert chosen_from_few > 100

@@ -76,12 +76,24 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("edited", "compiled_anew"), [("kernels/small.py", True), ("policies/mine.py", True), ("policies/other.py", False)]
 )
 def test_what_an_edit_compiles_anew(package: Path, edited: str, compiled_anew: bool) -> None:
-    """Every kernel edit, and an edit to the policy itself, but no edit to another policy."""
+    """Every edit to what a kernel does, or the policy itself, but no edit to another policy, to comments and docstrings."""
     fingerprint = compiling._fingerprint.__wrapped__
     before = fingerprint(package / "policies" / "mine.py")
     assert fingerprint(package / "policies" / "mine.py") == before
+    (package / edited).write_text('"""What it says."""\n\nanswer = (1)  # the same\n"""And why."""\n')
+    assert fingerprint(package / "policies" / "mine.py") == before
     (package / edited).write_text("answer = 2\n")
     assert (fingerprint(package / "policies" / "mine.py") != before) is compiled_anew
+
+
+def test_a_damaged_note_of_what_the_source_says_is_replaced(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiling, "cache_root", lambda: tmp_path)
+    before = compiling._fingerprint.__wrapped__()
+    (note,) = tmp_path.glob("*.syntax")
+    assert note.read_text() == before
+    note.write_bytes(b"\xff half")
+    assert compiling._fingerprint.__wrapped__() == before
+    assert note.read_text() == before
 
 
 class Empty(NamedTuple):

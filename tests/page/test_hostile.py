@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 import pytest
 from live import Live
 
-from albatross.service.http.keys import Keys
+from albatross.service.http.access.keys import Keys
 from page.tab import HOSTILE, Tab
 
 pytestmark = pytest.mark.xdist_group("page")

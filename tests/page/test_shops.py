@@ -8,7 +8,7 @@ import pytest
 from live import Live
 
 from albatross import Recommender
-from albatross.service.http.keys import Keys
+from albatross.service.http.access.keys import Keys
 from page.tab import Tab
 
 pytestmark = pytest.mark.xdist_group("page")

@@ -40,6 +40,17 @@ def test_rating_by_a_click_teaches_the_model_and_the_bar_moves(tab: Any) -> None
     assert "rated 5.00" in texts(page, "why-came")[0]
 
 
+def test_a_few_latest_ratings_join_the_group_before_them(tab: Any) -> None:
+    """A mean of two ratings, as a point of its own, would set the scale of the chart."""
+    counts = [4] * 100 + [2]
+    halves = [number % 2 for number in range(len(counts))]
+    series = {"ratings": counts, "reward": halves, "reward_error": [0.0] * 101, "calibration": halves, "optimism": halves}
+    merge = "async (series) => (await import(new URL('views/live.js', document.querySelector('script[src]').src))).merged(series)"
+    told = tab.go("live").evaluate(merge, series)
+    assert told["ratings"] == [8] * 49 + [10]
+    assert told["reward"] == pytest.approx([0.5] * 49 + [0.4])
+
+
 def test_why_a_decision_was_made(tab: Any, learned: Live) -> None:
     decision = latest_decision(learned)
     page = tab.go(f"why?{urlencode({'id': decision})}")

@@ -7,12 +7,11 @@ import pytest
 
 from albatross import Agent, simulate
 from albatross.checks.worlds import Checkerboard
+from albatross.core.asking.beliefs import parts_of_mean
 from albatross.environments.synthetic import Gaussian
 from albatross.kernels.mean_field.gittins import worth_of
-from albatross.kernels.mean_field.learning import (
-    pair_weight,
-    part_of_pair,
-)
+from albatross.kernels.mean_field.learning import click_weight, pair_weight, part_of_pair
+from albatross.kernels.mean_field.population import variance_of_clicks
 from albatross.kernels.pairs import NOTHING, find_pair
 from albatross.policies.mean_field import MeanField
 
@@ -279,8 +278,8 @@ def test_told_that_no_pair_comes_back_it_finds_vectors_sooner() -> None:
     world = Gaussian(n_users=80, n_items=80, repeats=False)
     seeds = range(12)
     unsure, told = (
-        sum(simulate(MeanField(returns=returns), world, horizon=2500, seed=seed).pseudo_regret.sum() for seed in seeds)
-        for returns in (None, False)
+        sum(simulate(MeanField(informed=informed), world, horizon=2500, seed=seed).pseudo_regret.sum() for seed in seeds)
+        for informed in (False, True)
     )
     assert told < 0.97 * unsure
 
@@ -377,3 +376,26 @@ def test_finds_structure_soon() -> None:
     assert regret[3000:].sum() < regret[:3000].sum() / 3
     regret = simulate(MeanField(rank=2), Checkerboard(), horizon=2000, seed=0).pseudo_regret
     assert regret[1000:].mean() < 0.1
+
+
+def test_clicks_on_an_item_about_which_users_disagree_count_less() -> None:
+    """By the noise of a click, but never more than others, and on a scale of ratings all count alike."""
+    weights = [click_weight(0.09, mean) for mean in (0.05, 0.1, 0.5, 0.9, 1.2)]
+    np.testing.assert_allclose(weights, [1.0, 1.0, 0.36, 1.0, 1.0])
+    assert (click_weight(0.01, 0.5), click_weight(0.0, 0.5)) == (0.25, 1.0)
+
+
+def test_it_sees_whether_ratings_are_clicks() -> None:
+    random = np.random.default_rng(0)
+    users, items, clicks = random.integers(9, size=200), random.integers(12, size=200), (random.random(200) < 0.7).astype(float)
+    agent = Agent(MeanField(rank=2), n_users=10, n_items=14)
+    agent.replay(users, items, clicks)
+    assert variance_of_clicks(agent.state, once=0.0) == pytest.approx(clicks.var())
+    user, item = next((user, item) for user in range(9) for item in range(12) if not ((users == user) & (items == item)).any())
+    parts, figures = parts_of_mean(agent, user, item), agent.state.figures[0]
+    assert parts is not None
+    offset = agent.state.item_moments[item, -2]
+    agent.recommend(user, 1)  # fills the slate
+    assert figures.origin + offset + parts[1].sum() == pytest.approx(agent.slate.means[item])
+    agent.update(0, 0, 0.5)
+    assert variance_of_clicks(agent.state, once=0.0) == 0.0

@@ -11,11 +11,11 @@ from albatross.service.api.answers import Accepted, Answer, BatchAccepted, Decis
 from albatross.service.api.requests import AskSeries, Feedback, FeedbackBatch, Recommend, Request
 from albatross.service.api.routes import BY_REQUEST
 from albatross.service.engine.tickets import Ticket
-from albatross.service.http.admission import Admission
+from albatross.service.http.access.admission import Admission
+from albatross.service.http.access.keys import Keys
+from albatross.service.http.access.names import LOOPBACK
 from albatross.service.http.application import Application
 from albatross.service.http.bridge import Bridge
-from albatross.service.http.keys import Keys
-from albatross.service.http.names import LOOPBACK
 from albatross.service.http.wire.connection import Connection
 from albatross.service.http.wire.crowd import Crowd
 

@@ -14,7 +14,7 @@ from albatross import Client, Recommender
 from albatross.service.api.answers import Accepted
 from albatross.service.api.errors import BadValue, EventReused, NoEligibleCandidate, Refused, UnknownDecision, UnknownUser, Unreachable
 from albatross.service.api.rules import Fresh
-from albatross.service.http.keys import Keys
+from albatross.service.http.access.keys import Keys
 
 pytestmark = pytest.mark.xdist_group("service-http")
 

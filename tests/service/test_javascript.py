@@ -17,7 +17,7 @@ from albatross import Client, Recommender
 from albatross.service.api.errors import BY_CODE, Refused
 from albatross.service.api.rules import Fresh
 from albatross.service.api.verbs import Verbs
-from albatross.service.http.pages import CLIENT, CLIENT_TYPES, client_files
+from albatross.service.http.documents.pages import CLIENT, CLIENT_TYPES, client_files
 
 pytestmark = pytest.mark.xdist_group("service-http")
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from albatross import Agent, plain, simulate
 from albatross.core.errors import InvalidInput
+from albatross.core.foreign.plain import as_policy, recipe
 from albatross.core.parameters import parameter
-from albatross.core.plain import as_policy, recipe
 from albatross.environments.ratings import Ratings
 from albatross.environments.synthetic import Bernoulli, Gaussian, Uniform
 from albatross.metrics.ndcg import NDCG

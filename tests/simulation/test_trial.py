@@ -11,16 +11,19 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from albatross import Recording, simulate
+from albatross import Agent, Recording, simulate
+from albatross.core.asking.beliefs import choose_supposing
 from albatross.core.errors import InvalidInput
-from albatross.core.plain import plain
+from albatross.core.foreign.plain import plain
 from albatross.core.policy import Policy
 from albatross.core.streams import stream
 from albatross.environments.further import Late
 from albatross.environments.synthetic import Bernoulli, Gaussian, Synthetic, Uniform
 from albatross.environments.world import arrivals
+from albatross.kernels.operations import ALL_ITEMS
 from albatross.metrics.ndcg import NDCG
 from albatross.policies.alb import ALB
+from albatross.policies.mean_field import MeanField
 from albatross.policies.oracle import Oracle
 from albatross.policies.random import Random
 from albatross.simulation.public import CHUNK
@@ -199,3 +202,15 @@ def test_a_recording_carries_its_recipe() -> None:
 def test_bad_input_is_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         simulate(Random(), SMALL, **{"horizon": 5, **arguments})
+
+
+def test_ratings_on_their_way_are_supposed_to_be_as_predicted() -> None:
+    delay, policy = 7, MeanField(rank=2)
+    lived = simulate(policy, Late(n_users=4, n_items=9, rank=2, delay=delay), horizon=150, seed=3)
+    agent, shown = Agent(policy, 4, 9, seed=3), list(zip(lived.users.tolist(), lived.items.tolist(), lived.rewards.tolist(), strict=True))
+    for step, (user, item, _) in enumerate(shown):
+        pending = list(dict.fromkeys(before for other, before, _ in shown[max(step - delay, 0) : step] if other == user))
+        supposed = (np.array(pending, np.int32), np.full(len(pending), np.nan))
+        assert agent.run(choose_supposing, agent.exploring, user, ALL_ITEMS, *supposed, False, ALL_ITEMS)[0] == item
+        if step >= delay:
+            agent.update(*shown[step - delay])

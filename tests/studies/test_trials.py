@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from albatross import simulate
 from albatross.environments.synthetic import Bernoulli, Gaussian
 from albatross.metrics.ndcg import NDCG
+from albatross.policies.mean_field import MeanField
 from albatross.policies.random import Random
 from albatross.studies.trials import Trial, checkpoints, run
 
@@ -61,6 +62,13 @@ def test_a_recipe_says_all_that_matters() -> None:
     assert trial.recipe() == Trial(Random(), WORLD, horizon=10, seed=0, dataset="under another name").recipe()
     for other in others:
         assert trial.recipe() != other.recipe()
+
+
+def test_a_recipe_says_what_the_policy_is_told() -> None:
+    once = Gaussian(n_users=6, n_items=5, rank=2, repeats=False)
+    told, by_hand, untold = (Trial(policy, once, 10, 0) for policy in (MeanField(), MeanField(returns=False), MeanField(informed=False)))
+    assert told.recipe()["parameters"]["returns"] is False
+    assert told.recipe() == by_hand.recipe() != untold.recipe()
 
 
 def test_the_protocol_is_said() -> None:

@@ -9,8 +9,8 @@ from albatross.environments.synthetic import Uniform
 from albatross.policies.alb import ALB
 from albatross.policies.nmf_bandit import NMFBandit
 from albatross.studies.journal import Journal
-from albatross.studies.paper import N_SEEDS, TUNING_SEEDS
 from albatross.studies.plan import Cell, Choice, Study
+from albatross.studies.reproducing.paper import N_SEEDS, TUNING_SEEDS
 from albatross.studies.runner import finish_tuned
 from albatross.studies.trials import Result
 from albatross.studies.tuning import best_parameters, settle, write_parameters

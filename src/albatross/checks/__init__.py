@@ -9,7 +9,7 @@ from typing import Any
 
 from albatross.checks import beliefs, contract, joining, learning, plain, replacing, shards
 from albatross.core.errors import InvalidInput
-from albatross.core.plain import Plain, Player
+from albatross.core.foreign.plain import Plain, Player
 from albatross.core.policy import Policy
 from albatross.policies import resolve
 

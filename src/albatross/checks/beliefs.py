@@ -4,7 +4,7 @@ import numpy as np
 
 from albatross.checks.worlds import experienced
 from albatross.core.agent import Agent
-from albatross.core.beliefs import belief_about, choose_supposing, parts_of_mean, widths_of
+from albatross.core.asking.beliefs import belief_about, choose_supposing, parts_of_mean, widths_of
 from albatross.core.policy import Policy
 from albatross.core.streams import stream
 from albatross.kernels.operations import ALL_ITEMS, offers, suppose

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from albatross.core.errors import InvalidInput
-from albatross.core.plain import Plain
+from albatross.core.foreign.plain import Plain
 from albatross.environments.synthetic import Uniform
 from albatross.metrics.ndcg import NDCG
 from albatross.simulation.trial import simulate

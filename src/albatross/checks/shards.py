@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from albatross.checks.worlds import beginner, statistics_of
 from albatross.core.agent import Agent
-from albatross.core.carrying import arrive, leave, rows_of
-from albatross.core.exchange import Exchange, Gathering, Payload, part
 from albatross.core.policy import Policy
+from albatross.core.sharing.carrying import arrive, leave, rows_of
+from albatross.core.sharing.exchange import Exchange, Gathering, Payload, part
 from albatross.core.state import flatten, identity
 from albatross.core.streams import stream
 from albatross.kernels.operations import carry, offers

@@ -30,7 +30,7 @@ app.command("albatross.cli.listing:show", name="list", help="Print the policies 
 app.command("albatross.cli.check:check", name="check", help="Check a policy, yours or ours, against the contract that all policies obey.")
 app.command("albatross.cli.service.serve:serve", name="serve", help="Serve a folder over HTTP: recommend, rate, learn at once.")
 app.command("albatross.cli.service.play:play", name="play", help="Simulated customers for a running service, to watch on its page.")
-app.command("albatross.cli.service.cluster:cluster", name="cluster", help="A service of several processes, on PostgreSQL and Ray.")
+app.command("albatross.cli.cluster.commands:cluster", name="cluster", help="A service of several processes, on PostgreSQL and Ray.")
 app.command("albatross.cli.service.keys:keys", name="keys", help="API keys of a service: create, list, rotate, revoke.")
 app.command("albatross.cli.service.importing:import_ratings", name="import", help="Import past ratings into a folder of the service.")
 app.command("albatross.cli.service.export:export", name="export", help="Write the events of a folder to a file, as JSONL or Parquet.")

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from albatross.core.errors import InvalidInput
 from albatross.core.files import whole_file
 from albatross.studies.comparison import Comparison
-from albatross.studies.growth import Growth
-from albatross.studies.paper import BEYOND, TITLES
-from albatross.studies.protocols import Standing
 from albatross.studies.report.figures import PaperFigure
 from albatross.studies.report.growth import AXES
 from albatross.studies.report.protocols import FIGURE, PROTOCOL_TITLES
 from albatross.studies.report.series import Chart, Tradeoff, comparison_series
+from albatross.studies.reproducing.growth import Growth
+from albatross.studies.reproducing.paper import BEYOND, TITLES
+from albatross.studies.reproducing.protocols import Standing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

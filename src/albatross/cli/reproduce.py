@@ -9,10 +9,10 @@ from cyclopts import Parameter
 from albatross.cli.drawing import save_paper_figure, save_protocols
 from albatross.cli.terminal import TERMINAL
 from albatross.core.errors import check_whole
-from albatross.studies import reproduction
-from albatross.studies.claims import Verdict
-from albatross.studies.paper import HORIZON, N_SEEDS
 from albatross.studies.report.paper import write_report
+from albatross.studies.reproducing import reproduction
+from albatross.studies.reproducing.claims import Verdict
+from albatross.studies.reproducing.paper import HORIZON, N_SEEDS
 
 
 def reproduce(

@@ -11,7 +11,6 @@ from albatross.cli.tables import print_summary
 from albatross.cli.terminal import TERMINAL
 from albatross.core.errors import InvalidInput, check_whole
 from albatross.core.files import whole_file
-from albatross.studies.growth import measure_growth
 from albatross.studies.journal import RESULTS, TIMINGS, Journal
 from albatross.studies.plan import Study, read_study
 from albatross.studies.report.document import Heading, Picture, as_html, as_markdown
@@ -19,6 +18,7 @@ from albatross.studies.report.growth import growth_summary
 from albatross.studies.report.series import study_charts, study_tradeoffs
 from albatross.studies.report.standing import as_blocks, mean_ranks, standings
 from albatross.studies.report.study import compare_policies, study_blocks, summarize
+from albatross.studies.reproducing.growth import measure_growth
 from albatross.studies.runner import finish_tuned
 from albatross.studies.tuning import settle
 

@@ -20,8 +20,8 @@ from albatross.core.memory import check_sizes
 from albatross.core.policy import Policy
 from albatross.core.state import copied, copied_into, flatten, identity, places_left_by_joining, reserve, restored, tables_of, tidied
 from albatross.core.streams import stream
+from albatross.kernels.building.keeping import Kept, parts_of
 from albatross.kernels.compiling import program
-from albatross.kernels.keeping import Kept, parts_of
 from albatross.kernels.operations import ALL_ITEMS, Items, Slate, join, offers, replace, select, update
 
 

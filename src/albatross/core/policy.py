@@ -3,13 +3,13 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from albatross.core.environment import Truth
-from albatross.core.outside import Parcel, name_of, pack, unpack
+from albatross.core.foreign.outside import Parcel, name_of, pack, unpack
 from albatross.core.parameters import Recipe
 from albatross.core.streams import Streams
-from albatross.kernels.sources import is_ours
+from albatross.kernels.building.sources import is_ours
 
 
 class Nothing(NamedTuple):
@@ -85,6 +85,10 @@ class Policy(Recipe, ABC):
     def scratch(self, n_users: int, n_items: int) -> tuple[Any, ...]:
         """Working arrays as a NamedTuple. Not learned and not saved: their initial contents do not matter."""
         return Nothing()
+
+    def knowing(self, returns: bool) -> Self:
+        """The recipe for a place that knows whether rated items are offered again. Most policies do not care, and stay as they are."""
+        return self
 
     def asks(self) -> tuple[Need, ...]:
         """What it needs to know of the world. A policy that needs nothing can be served."""

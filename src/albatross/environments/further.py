@@ -58,7 +58,7 @@ class Skewed(Gaussian):
 
 @dataclass(frozen=True)
 class Late(Gaussian):
-    """The Gaussian world with delay: a rating arrives after a number of later steps."""
+    """The Gaussian world with delay: a rating arrives after a number of later steps, and until then counts as pending."""
 
     delay: int = parameter(500, "number of steps", at_least=0)
 

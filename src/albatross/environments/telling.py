@@ -1,9 +1,22 @@
-"""What a policy is given before the first user arrives: what it declares in `needs`, taken from its world."""
+"""What a policy is told before the first user arrives: what it declares in `needs`, and what is known of its candidates."""
 
 from albatross.core.environment import Environment, Telling, Truth, World
 from albatross.core.errors import InvalidInput
 from albatross.core.policy import Need, Policy
 from albatross.environments.world import truth_of
+
+
+def informed(policy: Policy, environment: Environment) -> Policy:
+    """The recipe that runs in this environment: where no pair comes back, a policy that wants to know is told so.
+
+    That an item may be shown again does not mean that it is offered again. So where pairs may come back, nothing is told.
+
+    >>> from albatross.environments.synthetic import Gaussian
+    >>> from albatross.policies.mean_field import MeanField
+    >>> informed(MeanField(), Gaussian(repeats=False)).returns, informed(MeanField(), Gaussian()).returns
+    (False, None)
+    """
+    return policy if environment.parameters().get("repeats", True) else policy.knowing(returns=False)
 
 
 def told(policy: Policy, environment: Environment, seed: int, world: World | None = None) -> Truth | None:

@@ -8,11 +8,12 @@ from outside this package.
 import functools
 import hashlib
 import os
+import re
 import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,9 +23,9 @@ import platformdirs
 from numba.core import event
 from numba.extending import register_jitable
 
-from albatross.kernels.explaining import COMPLAINTS, explained
-from albatross.kernels.optimizing import optimized_once
-from albatross.kernels.sources import SCRIPT, implementers, is_ours, sources_of
+from albatross.kernels.building.explaining import COMPLAINTS, explained
+from albatross.kernels.building.optimizing import optimized_once
+from albatross.kernels.building.sources import SCRIPT, implementers, is_ours, sources_of, syntax_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -36,6 +37,10 @@ No reference counting (`_nrt`): it took a third of the time of a step. So compil
 
 SHARED_FOLDERS = ("kernels", "core", "environments", "metrics", "simulation")
 """Folders whose functions any compiled function may call. A policy also calls functions of its own file, never of another policy's."""
+
+
+CACHED = "kernels"
+"""The name of the folder for cached machine code, in that for all that is cached."""
 
 
 def kernel(function: Function) -> Function:
@@ -63,6 +68,12 @@ def program(function: Callable[..., Any], state_type: type | None = None) -> Cal
     return compiled  # type: ignore[no-any-return]
 
 
+def is_wanted(function: Callable[..., Any], state_type: type) -> bool:
+    """Whether another process could compile a function for this one: nothing is on disk yet, and there is a folder for it."""
+    index = getattr(getattr(getattr(program(function, state_type), "_cache", None), "_cache_file", None), "_index_path", None)
+    return index is not None and not Path(index).exists() and cache_root().name == CACHED
+
+
 def _explaining(compile_for: Callable[..., Any], state_type: type | None) -> Callable[..., Any]:
     """Numba's function for arguments of new types, with error messages that a user can act on."""
 
@@ -80,7 +91,7 @@ _programs: dict[tuple[Callable[..., Any], type | None], Callable[..., Any]] = {}
 
 
 def source_fingerprint(owner: type) -> str:
-    """A fingerprint of the code behind a class. It changes with its file and with everything that compiled code shares."""
+    """A fingerprint of the code behind a class. It changes with what its file says, and with everything that compiled code shares."""
     return _fingerprint_of(owner)
 
 
@@ -102,17 +113,33 @@ def _lasting(owner: Any) -> bool:
 
 @functools.cache
 def _fingerprint(*sources: Path) -> str:
-    digest = hashlib.blake2b(f"{numba.__version__} {np.__version__}".encode(), digest_size=12)
+    """A fingerprint of what these files and all shared ones say: it does not change with comments, docstrings and layout.
+
+    Reading their syntax takes longer than reading their text. So it is noted on disk what a text says.
+    """
     shared = (file for folder in SHARED_FOLDERS for file in PACKAGE.joinpath(folder).rglob("*.py"))
-    for file in sorted({*shared, *sources}):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
+    texts = [file.read_bytes() for file in sorted({*shared, *sources})]
+    note = cache_root() / f"{_digest(texts)}.syntax"
+    with suppress(OSError, UnicodeDecodeError):
+        if re.fullmatch("[0-9a-f]{24}", known := note.read_text()):
+            return known
+    fingerprint = _digest([syntax_of(text) for text in texts])
+    with suppress(OSError):
+        with tempfile.NamedTemporaryFile("w", dir=note.parent, delete=False) as partial:
+            partial.write(fingerprint)
+        Path(partial.name).replace(note)
+    return fingerprint
+
+
+def _digest(parts: list[bytes]) -> str:
+    versions = f"{sys.version_info[:2]} {numba.__version__} {np.__version__}"
+    return hashlib.blake2b(b"\0".join([versions.encode(), *parts]), digest_size=12).hexdigest()
 
 
 @functools.cache
 def cache_root() -> Path:
     """The folder for cached machine code: `ALBATROSS_CACHE`, or the user's cache folder, or a temporary folder."""
-    folder = Path(os.environ.get("ALBATROSS_CACHE") or platformdirs.user_cache_path("albatross")) / "kernels"
+    folder = Path(os.environ.get("ALBATROSS_CACHE") or platformdirs.user_cache_path("albatross")) / CACHED
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()

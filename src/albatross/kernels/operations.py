@@ -2,7 +2,7 @@
 
 Every policy has `select` and `update`. The others are optional. `suppose`, `believe`, `width` and `attribute` report beliefs and change
 nothing. `replace` undoes a rating and learns another instead; `join` merges two users. `divide`, `report`, `merge`, `refit` and `carry` are
-for policies whose users may be split over several shards (`albatross.core.exchange`, `albatross.core.carrying`).
+for policies whose users may be split over several shards (`albatross.core.sharing`).
 A compiled loop that calls an operation serves every policy: Numba resolves the call by the type of the state.
 Interpreted, the same call looks up the implementation in the same table.
 """
@@ -15,8 +15,8 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
+from albatross.kernels.building.sources import implemented_by
 from albatross.kernels.compiling import OPTIONS
-from albatross.kernels.sources import implemented_by
 
 Implementation = TypeVar("Implementation", bound=Callable[..., Any])
 

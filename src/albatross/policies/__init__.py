@@ -13,8 +13,8 @@ from types import ModuleType
 from typing import Any
 
 from albatross.core.errors import InvalidInput, unknown
-from albatross.core.outside import digest_of, entry_points, is_registered, load_file, load_module
-from albatross.core.plain import Player, recipe
+from albatross.core.foreign.outside import digest_of, entry_points, is_registered, load_file, load_module
+from albatross.core.foreign.plain import Player, recipe
 from albatross.core.policy import Policy
 
 DEFAULT = "mean-field"

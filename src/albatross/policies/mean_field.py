@@ -2,7 +2,8 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from dataclasses import replace as changed
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from albatross.kernels.mean_field.choosing import NOT_TOLD, choose_best
 from albatross.kernels.mean_field.gathering import merge_population, refit_items, report_population
 from albatross.kernels.mean_field.learning import learn, place_user
 from albatross.kernels.mean_field.searching import is_searched, search
-from albatross.kernels.mean_field.supposing import adjust_supposed, attribute_mean, suppose_ratings, width_of_pair
+from albatross.kernels.mean_field.supposing import adjust_supposed, all_met_as_predicted, attribute_mean, suppose_ratings, width_of_pair
 from albatross.kernels.mean_field.valuing import nothing_known, rank_items
 from albatross.kernels.operations import (
     ELSEWHERE,
@@ -57,11 +58,12 @@ class MeanField(Policy):
 
     and the same for items with x = (a_u, 1): ridge regression in which the partner's covariance counts as ridge. Told that no pair comes
     back (`returns` false), users take κ = 1 − 0.75 c of the items' covariance, c as below: a product of normals counts what user and item
-    do not know of each other on both sides, which finds vectors late. Every rating refits its user and its item, unless it repeats exactly
-    what is known, and a few others in turn, so that no vector goes stale. The priors are learned online: D as Σ E[a]² over all rows met,
-    divided by the number of rows that ratings have determined, Σ (1 − var(a) / D), which also decides how many coordinates are used; the
-    mean item offset; σ² from repeated ratings; ρ from how well a pair's first rating predicts the second one beyond the model, and 1 where
-    repeats are exact; s² from both.
+    do not know of each other on both sides, which finds vectors late. Otherwise, where all ratings are 0 or 1, those of an item of mean p
+    count for their users by a (1 − a) / (p (1 − p)), from ¼ to 1, a the mean of all ratings: their noise depends on the mean. Every rating
+    refits its user and its item, unless it repeats exactly what is known, and a few others in turn, so that no vector goes stale. The
+    priors are learned online: D as Σ E[a]² over all rows met, divided by the number of rows that ratings have determined, Σ (1 − var(a) /
+    D), which also decides how many coordinates are used; the mean item offset; σ² from repeated ratings; ρ from how well a pair's first
+    rating predicts the second one beyond the model, and 1 where repeats are exact; s² from both.
 
     The mean of an item that the user has rated n times is m_ui + ρ_n (y_ui − m_ui), ρ_n = τ² / (τ² + σ² / n); of others, m_ui.
     Trying a pair costs its shortfall now, and gains at each of N later visits if it turns out better. If one rating told all, that would
@@ -79,8 +81,8 @@ class MeanField(Policy):
 
     r is the share of the user's rated items that is offered again; for a user without ratings, r = repeated ratings / (t − n). Where
     nothing is offered again, r = 0: every visit shows something new, so users are learned without being explored, and an item is of use
-    once per user, to the d n users who may be shown it. m is the estimated number of items: those met, and the unmet ones by their share
-    of the candidates. d is the share of them that this user may be shown; where it is small, another user may try the item at less cost.
+    once per user, to the d n users who may be shown it. m is the estimated number of items: those met, and the unmet ones by their share of
+    the candidates. d is the share of them that this user may be shown; where it is small, another user may try the item at less cost.
 
     v_u is the variance of m_ui that comes from the user, given the item's mean, and v_i the one that comes from the item: one rating
     cannot reduce uncertainty shared by user and item. c = d / (d + s²), d the prior variance of ⟨a, b⟩, is the share of rating variance
@@ -89,7 +91,7 @@ class MeanField(Policy):
     who has a top item is not explored further.
 
     Symbols: rank k; `top` the top of the scale, if none is given the largest rating seen; `returns` r, if it is known; `refreshes` how many
-    other users and items a rating may refit at most; `memory` and `optimism` exist to be switched off.
+    other users and items a rating may refit at most; `informed`, `memory` and `optimism` exist to be switched off.
 
     Cost: select O(|I_u| k² + k³ + |C| k²), update O(R |I| k² + R k³), I_u the distinct items the user has rated, R `refreshes`; memory
     O((n + m) k² + distinct pairs). In a large catalogue the best item is found, exactly, without looking at most of it.
@@ -138,13 +140,17 @@ class MeanField(Policy):
     rank: int = parameter(5, "length of the user and item vectors (k)", at_least=1)
     top: float | None = parameter(None, "top of the rating scale; none: the largest rating seen so far")
     refreshes: int = parameter(1, "other users, and items, refitted per rating at most", at_least=0)
-    returns: bool | None = parameter(None, "whether rated items are offered again; none: learned from the candidates")
+    returns: bool | None = parameter(None, "whether rated items are offered again; none: told by the world, or learned from the candidates")
+    informed: bool = parameter(True, "whether the world may tell it that")
     memory: bool = parameter(True, "whether a user's own ratings of an item count beyond the model")
     optimism: float = parameter(1.0, "multiplier of the value of trying an item", at_least=0)
 
     def settings(self) -> "Settings":
         returns = math.nan if self.returns is None else float(self.returns)
         return Settings(math.inf if self.top is None else self.top, self.refreshes, returns, float(self.memory), self.optimism)
+
+    def knowing(self, returns: bool) -> Self:
+        return changed(self, returns=returns) if self.returns is None and self.informed else self
 
     def init(self, n_users: int, n_items: int, streams: Streams, truth: Truth | None) -> "State":
         return State(*no_beliefs(self.rank, n_users, n_items))
@@ -180,7 +186,7 @@ def choose_item(
         return search(state, settings, scratch, user, candidates, candidates[:0], slate.means[:0], slate, random)
     position, propensity = NOT_TOLD, 0.0
     if not slate.whole and slate.best.size == 0:
-        position, propensity = choose_best(state, settings, scratch, user, candidates, slate, random)
+        position, propensity = choose_best(state, settings, scratch, user, candidates, candidates[:0], slate, random)
     if position == NOT_TOLD:
         rank_items(state, settings, scratch, user, candidates, slate)
         position, propensity = any_best(slate.scores, n_candidates, random)
@@ -236,9 +242,14 @@ def choose_supposing(
         suppose_ratings(state, scratch, user, items, rewards)
     if is_searched(scratch.room.shelves, candidates, slate):
         return search(state, settings, scratch, user, candidates, items, rewards, slate, random)
-    rank_items(state, settings, scratch, user, candidates, slate)
-    adjust_supposed(state, settings, scratch, user, candidates, n_candidates, items, rewards, slate)
-    return any_best(slate.scores, n_candidates, random)
+    position, propensity = NOT_TOLD, 0.0
+    if not slate.whole and slate.best.size == 0 and all_met_as_predicted(state, items, rewards):
+        position, propensity = choose_best(state, settings, scratch, user, candidates, items, slate, random)
+    if position == NOT_TOLD:
+        rank_items(state, settings, scratch, user, candidates, slate)
+        adjust_supposed(state, settings, scratch, user, candidates, n_candidates, items, rewards, slate)
+        position, propensity = any_best(slate.scores, n_candidates, random)
+    return position, propensity
 
 
 @implements(attribute, State)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from albatross.core.environment import Environment
 from albatross.core.errors import InvalidInput
-from albatross.core.plain import Plain
+from albatross.core.foreign.plain import Plain
 from albatross.core.recording import Recording
 from albatross.core.streams import stream
 from albatross.metrics.ndcg import NDCG

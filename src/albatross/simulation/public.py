@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from albatross.core.environment import Environment, World
 from albatross.core.errors import InvalidInput
+from albatross.core.foreign.plain import Candidates
 from albatross.core.memory import require_memory
-from albatross.core.plain import Candidates
 from albatross.core.recording import Recording
 from albatross.core.streams import stream
 from albatross.environments.world import (
@@ -46,6 +46,19 @@ class Record(NamedTuple):
     best: NDArray[np.float64]
     ndcg: NDArray[np.float64]
     trivial: NDArray[np.bool_]
+
+
+class Stage(NamedTuple):
+    """What surrounds the policy in a trial. The object is the same in every call; only the contents of its arrays change."""
+
+    world: World
+    users: NDArray[np.int32]
+    """Who arrives, step by step."""
+    record: Record
+    ruler: Ruler
+    offering: np.random.Generator
+    exploring: np.random.Generator
+    learning: np.random.Generator
 
 
 @kernel

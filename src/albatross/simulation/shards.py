@@ -17,40 +17,29 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from albatross.core.agent import Agent
-from albatross.core.environment import Environment, World
+from albatross.core.agent import Agent, Mind
+from albatross.core.environment import Environment
 from albatross.core.errors import InvalidInput, check_whole
-from albatross.core.exchange import PART_OF_AN_UPDATE, Exchange, Payload, check_shards, exchange_interval
-from albatross.core.plain import as_policy
+from albatross.core.foreign.plain import as_policy
 from albatross.core.policy import Policy
 from albatross.core.recording import Recording
+from albatross.core.sharing.exchange import PART_OF_AN_UPDATE, Exchange, Payload, check_shards, exchange_interval
 from albatross.core.state import reserve
 from albatross.core.streams import stream
-from albatross.environments.telling import told
+from albatross.environments.telling import informed, told
+from albatross.kernels.building.keeping import Kept, parts_of
 from albatross.kernels.compiling import program
-from albatross.kernels.operations import Slate, select, update
-from albatross.metrics.ndcg import NDCG, Ruler
-from albatross.simulation.public import Public, Record, answer, meet
+from albatross.kernels.operations import select, update
+from albatross.metrics.ndcg import NDCG
+from albatross.simulation.public import Public, Record, Stage, answer, meet
 from albatross.simulation.trial import simulate
+from albatross.simulation.waiting import live_late, room_for
 
 
-def live_here(
-    state: Any,
-    settings: Any,
-    scratch: Any,
-    world: World,
-    slate: Slate,
-    users: NDArray[np.int32],
-    numbers: NDArray[np.int32],
-    began: int,
-    draws: NDArray[np.float64],
-    record: Record,
-    ruler: Ruler,
-    offering: np.random.Generator,
-    exploring: np.random.Generator,
-    learning: np.random.Generator,
-) -> None:
+def live_here(mind: Any, stage: Any, numbers: NDArray[np.int32], began: int, draws: NDArray[np.float64]) -> None:
     """Like `live`, for the users of one shard. Arrivals of other users are skipped."""
+    state, settings, scratch, slate = parts_of(mind)
+    world, users, record, ruler, offering, exploring, learning = parts_of(stage)
     for step in range(began, began + draws.size):
         user = users[step]
         start, stop = meet(world, user, offering)
@@ -58,9 +47,7 @@ def live_here(
             candidates = world.items[start:stop]
             position, _ = select(state, settings, scratch, numbers[user], candidates, slate, exploring)
             answer(world, user, candidates, position, slate, draws[step - began], ruler, record, step)
-        heard = step - world.delay
-        if heard >= 0 and numbers[users[heard]] >= 0:
-            update(state, settings, scratch, numbers[users[heard]], record.items[heard], record.rewards[heard], learning)
+            update(state, settings, scratch, numbers[user], record.items[step], record.rewards[step], learning)
 
 
 @dataclass(frozen=True)
@@ -104,6 +91,7 @@ class Shard:
             agent.exploring = stream(seed, f"exploring on shard {shard}")
         self.exchange = Exchange(agent, shard, recipe.shards)
         self.slate = agent.slate._replace(whole=recipe.ndcg is not None)
+        self.late = (room_for(self.public.world.delay),) if self.public.world.delay else ()
         self.seconds = 0.0
         self._run(0, np.empty(0))  # no steps: this only compiles or loads the code
 
@@ -131,9 +119,10 @@ class Shard:
 
     def _run(self, start: int, draws: NDArray[np.float64]) -> None:
         agent, public = self.exchange.agent, self.public
-        entry = program(live_here, type(agent.state))
-        before = (agent.state, agent.settings, agent.scratch, public.world, self.slate, public.users, self.numbers)
-        entry(*before, start, draws, public.record, public.ruler, public.offering, agent.exploring, agent.learning)
+        mind = Kept(Mind(agent.state, agent.settings, agent.scratch, self.slate))
+        streams = (public.offering, agent.exploring, agent.learning)
+        stage = Kept(Stage(public.world, public.users, public.record, public.ruler, *streams))
+        program(live_late if self.late else live_here, type(agent.state))(mind, stage, self.numbers, *self.late, start, draws)
 
 
 def simulate_shards(
@@ -163,7 +152,7 @@ def simulate_shards(
     check_whole("jobs", jobs, 1)
     interval = max(environment.n_items // PART_OF_AN_UPDATE, 1) if exchange is None else exchange
     check_whole("exchange", interval, 1)
-    given = as_policy(policy)
+    given = informed(as_policy(policy), environment)
     check_shards(given, shards)
     if shards == 1:
         return simulate(policy, environment, horizon, seed, ndcg, progress)

@@ -7,47 +7,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from albatross.core.agent import Agent
-from albatross.core.environment import Environment, World
+from albatross.core.agent import Agent, Mind
+from albatross.core.environment import Environment
 from albatross.core.errors import check_whole
+from albatross.core.foreign.plain import Plain, Player, as_policy
 from albatross.core.memory import check_sizes
-from albatross.core.plain import Plain, Player, as_policy
 from albatross.core.policy import Policy
 from albatross.core.recording import Recording
 from albatross.core.state import reserve
-from albatross.environments.telling import told
+from albatross.environments.telling import informed, told
+from albatross.kernels.building.keeping import Kept, parts_of
 from albatross.kernels.compiling import program
-from albatross.kernels.operations import Slate, select, update
-from albatross.metrics.ndcg import NDCG, Ruler
+from albatross.kernels.operations import select, update
+from albatross.metrics.ndcg import NDCG
 from albatross.simulation.plain import PlainLife
-from albatross.simulation.public import CHUNK, Life, Public, Record, answer, meet
+from albatross.simulation.public import CHUNK, Life, Public, Stage, answer, meet
+from albatross.simulation.waiting import live_late, room_for
 
 
-def live(
-    state: Any,
-    settings: Any,
-    scratch: Any,
-    world: World,
-    slate: Slate,
-    users: NDArray[np.int32],
-    began: int,
-    draws: NDArray[np.float64],
-    record: Record,
-    ruler: Ruler,
-    offering: np.random.Generator,
-    exploring: np.random.Generator,
-    learning: np.random.Generator,
-) -> None:
+def live(mind: Any, stage: Any, began: int, draws: NDArray[np.float64]) -> None:
     """Select, react, record, learn, once per arriving user: one step per draw, starting at step `began`."""
+    state, settings, scratch, slate = parts_of(mind)
+    world, users, record, ruler, offering, exploring, learning = parts_of(stage)
     for step in range(began, began + draws.size):
         user = users[step]
         start, stop = meet(world, user, offering)
         candidates = world.items[start:stop]
         position, _ = select(state, settings, scratch, user, candidates, slate, exploring)
         answer(world, user, candidates, position, slate, draws[step - began], ruler, record, step)
-        heard = step - world.delay
-        if heard >= 0:
-            update(state, settings, scratch, users[heard], record.items[heard], record.rewards[heard], learning)
+        update(state, settings, scratch, user, record.items[step], record.rewards[step], learning)
 
 
 def simulate(
@@ -60,7 +48,8 @@ def simulate(
 ) -> Recording:
     """Run a policy in a fresh world of this environment for `horizon` steps.
 
-    The same seed gives every policy the same world, the same arrivals and the same noise. A policy in plain Python is given by
+    The same seed gives every policy the same world, the same arrivals and the same noise. Where no pair comes back, a policy that wants to
+    know is told so; the recording has the recipe that ran. A policy in plain Python is given by
     the class or function that makes it, or by `plain(maker, parameter=value)`.
     `ndcg` also measures each ranking, if relevances have a lower bound.
     `progress` is called with the number of steps done since the last call.
@@ -85,7 +74,7 @@ def begin(
     """A trial before its first step, to be run in slices."""
     check_whole("horizon", horizon, 1)
     check_whole("seed", seed, 0)
-    recipe = as_policy(policy)
+    recipe = informed(as_policy(policy), environment)
     if isinstance(recipe, Plain):
         return PlainLife(recipe, environment, horizon, seed, ndcg)
     return CompiledLife(recipe, environment, horizon, seed, ndcg)
@@ -104,7 +93,12 @@ class CompiledLife:
         truth = told(policy, environment, seed, self.public.world)
         self._agent = Agent(policy, environment.n_users, environment.n_items, seed, truth)
         self._slate = self._agent.slate._replace(whole=ndcg is not None)
-        self._entry = program(live, type(self._agent.state))
+        public, delay, residents = self.public, self.public.world.delay, np.arange(environment.n_users, dtype=np.int32)
+        self._entry = program(live_late if delay else live, type(self._agent.state))
+        self._late = (residents, room_for(delay)) if delay else ()
+        streams = (public.offering, self._agent.exploring, self._agent.learning)
+        self._stage = Kept(Stage(public.world, public.users, public.record, public.ruler, *streams))
+        self._mind: Kept | None = None
         self._draws = np.empty(0)
         self._enter(self._draws)  # no steps: this compiles or loads the code, which is not counted as the policy's time
         self._seconds = 0.0
@@ -124,10 +118,10 @@ class CompiledLife:
             self.done += draws.size
 
     def _enter(self, draws: NDArray[np.float64]) -> None:
-        agent, public = self._agent, self.public
-        before = (agent.state, agent.settings, agent.scratch, public.world, self._slate)
-        after = (public.ruler, public.offering, agent.exploring, agent.learning)
-        self._entry(*before, public.users, self.done, draws, public.record, *after)
+        agent, mind = self._agent, self._mind
+        if mind is None or mind.parts.state is not agent.state:
+            mind = self._mind = Kept(Mind(agent.state, agent.settings, agent.scratch, self._slate))
+        self._entry(mind, self._stage, *self._late, self.done, draws)
 
     def recording(self) -> Recording:
         state, public = self._agent.state, self.public

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from albatross.core.environment import Environment, Named
+from albatross.core.foreign.plain import Player
 from albatross.core.memory import require_memory
-from albatross.core.plain import Player
 from albatross.core.policy import Policy
 from albatross.core.streams import stream
 from albatross.simulation.trial import begin

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from albatross.core.environment import Environment
 from albatross.core.errors import InvalidInput
-from albatross.core.exchange import check_shards
-from albatross.core.plain import Player, as_policy
+from albatross.core.foreign.plain import Player, as_policy
 from albatross.core.policy import Policy
+from albatross.core.sharing.exchange import check_shards
 from albatross.studies.execution import available_cores, execute
 from albatross.studies.observer import NOBODY, Observer
 from albatross.studies.showing import label

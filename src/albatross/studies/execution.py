@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import Any
 
 from albatross.core.errors import InvalidInput
-from albatross.core.exchange import check_shards
+from albatross.core.foreign.outside import pack
 from albatross.core.memory import check_sizes, memory_limit
-from albatross.core.outside import pack
-from albatross.kernels.sources import is_ours
+from albatross.core.sharing.exchange import check_shards
+from albatross.kernels.building.sources import is_ours
 from albatross.studies.ray_engine import check_ray, ray_results
 from albatross.studies.trials import Result, Trial, run
 

@@ -10,8 +10,8 @@ from typing import Any
 from albatross import environments, policies
 from albatross.core.environment import Environment
 from albatross.core.errors import InvalidInput, check_whole, unknown
-from albatross.core.exchange import check_shards
 from albatross.core.policy import Policy
+from albatross.core.sharing.exchange import check_shards
 from albatross.metrics.ndcg import NDCG
 from albatross.studies.showing import label
 from albatross.studies.trials import Trial

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from albatross.core.environment import Environment
+from albatross.core.foreign.outside import digest_of
 from albatross.core.memory import footprint
-from albatross.core.outside import digest_of
 from albatross.core.policy import Policy
 from albatross.core.recording import Recording
+from albatross.environments.telling import informed
 from albatross.metrics.ndcg import NDCG
 from albatross.simulation.shards import simulate_shards
 
@@ -38,11 +39,14 @@ class Trial:
     """Limit of arrivals between two exchanges of the shards; None: one per four items."""
 
     def recipe(self) -> dict[str, Any]:
-        """Everything the result depends on, as plain values; for a policy from outside also the digest of its source."""
+        """Everything the result depends on, as plain values; for a policy from outside also the digest of its source.
+
+        The parameters include what the policy is told of its candidates.
+        """
         source = digest_of(type(self.policy))
         return {
             "policy": self.policy.policy_name(),
-            "parameters": self.policy.parameters(),
+            "parameters": informed(self.policy, self.environment).parameters(),
             "environment": self.environment.name,
             "environment_parameters": self.environment.parameters(),
             "horizon": self.horizon,

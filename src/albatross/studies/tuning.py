@@ -8,8 +8,8 @@ import numpy as np
 
 from albatross.core.files import whole_file
 from albatross.studies.journal import Journal
-from albatross.studies.paper import FIXED, Tuned
 from albatross.studies.plan import Study
+from albatross.studies.reproducing.paper import FIXED, Tuned
 
 
 def settle(study: Study, journal: Journal) -> Study:

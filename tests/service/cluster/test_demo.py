@@ -5,7 +5,7 @@ import contextlib
 from live import Live
 
 from albatross import Client
-from albatross.cli.service.cluster_demo import Crowd
+from albatross.cli.cluster.demo import Crowd
 from albatross.environments.further import Stars
 
 

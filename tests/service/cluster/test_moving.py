@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psycopg
@@ -290,7 +291,7 @@ def test_two_who_join_each_other_at_once_are_one(address: str, tmp_path: Path) -
             town.ask(Feedback(f"of {user}", event="click", user=user, item="tea"))
         pending = [town.engines[shard_of(one, SHARDS)].submit(JoinUsers(one, other)) for one, other in ((ann, bob), (bob, ann))]
         answers = [future.result(60) for future in pending]
-        joined = [answer.answer if isinstance(answer, Forwarded) else answer for answer in answers]
+        joined: list[Any] = [answer.answer if isinstance(answer, Forwarded) else answer for answer in answers]
         assert sorted(answer.joined for answer in joined) == [False, True]
         assert len({answer.user for answer in joined}) == 1
         town.settle()

@@ -44,7 +44,8 @@ from albatross.service.api.requests import (
     ViewDecision,
     ViewUser,
 )
-from albatross.service.api.routes import JSON, ROUTES
+from albatross.service.api.route import JSON
+from albatross.service.api.routes import ROUTES
 from albatross.service.api.rules import Where
 from albatross.service.cluster import exchanging as exchanging_module
 from albatross.service.cluster.exchanging import CLOSE, WAIT

@@ -22,6 +22,7 @@ from albatross.service.api.values import MOST_CANDIDATES, MOST_EVENTS, MOST_NEW_
 from albatross.service.engine import answering
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.options import Options
+from albatross.service.engine.standing import Standing
 from albatross.service.storage.folder import LOG
 from albatross.service.storage.snapshots import remove_all
 
@@ -207,13 +208,13 @@ def test_everything_in_a_folder_is_for_its_owner_only(tmp_path: Path) -> None:
 
 def test_first_it_compiles_and_then_it_replays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     phases: list[str] = []
-    enter = Engine._enter
+    enter = Standing.enter
 
-    def noted(self: Engine, phase: Any) -> None:
+    def noted(self: Standing, phase: Any) -> None:
         phases.append(phase)
         enter(self, phase)
 
-    monkeypatch.setattr(Engine, "_enter", noted)
+    monkeypatch.setattr(Standing, "enter", noted)
     with Engine(tmp_path / "shop", OPTIONS) as engine:
         engine.wait_ready()
     assert phases == ["compiling", "replaying", "ready", "closed"]

@@ -14,6 +14,7 @@ from albatross.policies.alb import ALB
 from albatross.service.api.errors import BadValue, EventReused, NoEligibleCandidate
 from albatross.service.api.requests import Feedback, FeedbackBatch, Recommend, UpsertItem, UpsertItems
 from albatross.service.api.rules import DEEPEST, MOST_CONDITIONS, By, Fresh, Quota, Where
+from albatross.service.engine.deciding.newcomers import Newcomers
 from albatross.service.engine.deciding.overlay import Overlay
 from albatross.service.engine.deciding.ruling import decide
 from albatross.service.engine.engine import Engine
@@ -176,6 +177,20 @@ def test_new_items_get_their_share(tmp_path: Path) -> None:
         new = [item for item in shown if item.explored]
         assert {item.item for item in new} == {"i8", "i9", "i10", "i11"}  # those that no decision has shown
         assert abs(len(new) / 3_000 - 0.1) < 0.03
+
+
+@pytest.mark.parametrize(("n", "share"), [(3, 0.5), (4, 0.1), (5, 0.7), (6, 0.5)])
+def test_the_places_of_new_items_are_those_owed_or_one_more(n: int, share: float) -> None:
+    """All ways to fill the slate, each with its probability, if new items come only where they are owed."""
+    expected, total = 0.0, 0.0
+    for new in itertools.product((False, True), repeat=n):
+        newcomers, probability = Newcomers(Fresh(share), n), 1.0
+        for one in new:
+            probability *= newcomers.share() if one else 1.0 - newcomers.share()
+            newcomers.show(float(one), float(not one))
+        assert probability < 1e-12 or abs(sum(new) - n * share) < 1.0
+        expected, total = expected + probability * sum(new), total + probability
+    assert (total, expected) == pytest.approx((1.0, n * share))
 
 
 def test_one_new_item_in_ten_places(tmp_path: Path) -> None:

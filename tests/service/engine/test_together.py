@@ -4,6 +4,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -11,7 +12,7 @@ from albatross.policies.alb import ALB
 from albatross.policies.item_mean import ItemMean
 from albatross.policies.mean_field import MeanField
 from albatross.policies.pts import PTS
-from albatross.service.api.answers import Answer, Decision
+from albatross.service.api.answers import Answer, Decision, Explanation
 from albatross.service.api.requests import Feedback, Recommend, Request, UpsertItem
 from albatross.service.api.rules import Where
 from albatross.service.engine import group as grouping
@@ -89,5 +90,28 @@ def test_a_mistake_leaves_all_to_the_usual_way(tmp_path: Path, monkeypatch: pyte
         raise ZeroDivisionError
 
     expected = life(tmp_path / "sound", ALB(rank=2), 0.0, 8)
-    monkeypatch.setattr(together, "explain", mistaken)
+    monkeypatch.setattr(together, "explained", mistaken)
     assert life(tmp_path / "mistaken", ALB(rank=2), 0.0, 8) == expected
+
+
+class Written(Ticket):
+    """A ticket whose answer becomes JSON."""
+
+    becomes_json = True
+
+
+def test_an_explanation_in_json_says_the_same(tmp_path: Path) -> None:
+    with Engine(tmp_path / "shop", Options(scale=(1, 5), policy=ALB(rank=2), floor=0.0)) as engine:
+        engine.wait_ready()
+        for number in range(12):
+            engine.ask(Feedback(f"e{number}", 1 + number % 5, user=f"u{number % 3}", item=f"i{number % 5}"))
+        here, there = Ticket(Recommend("u0", explain=True), lambda _: None), Written(Recommend("u1", explain=True), lambda _: None)
+        engine._run_group([here, there])
+        there_again = engine.ask(Recommend("u1", explain=True, exclude_seen="pending"))
+        assert isinstance(here.answer, Decision)
+        assert isinstance(here.answer.explanation, Explanation)
+        read = msgspec.json.decode(msgspec.json.encode(there.answer), type=Decision)
+        assert read.explanation is not None
+        assert there_again.explanation is not None
+        assert read.explanation.ellipsoid == there_again.explanation.ellipsoid
+        assert [one.item for one in read.explanation.items] == [read.item]

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from live import Live, Reply
 
-from albatross.service.api.routes import ROUTES, Route
+from albatross.service.api.route import Route
+from albatross.service.api.routes import ROUTES
 
 pytestmark = pytest.mark.xdist_group("service-http")
 

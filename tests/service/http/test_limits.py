@@ -16,11 +16,11 @@ from albatross.service.api.errors import BadValue, DiskFull, NotReady, Overloade
 from albatross.service.api.requests import AskSeries, FeedbackBatch, Request
 from albatross.service.api.values import MOST_EVENTS
 from albatross.service.http import news
+from albatross.service.http.access.keys import Keys
+from albatross.service.http.access.turns import MOST_BATCHES, MOST_WAITING_OF_KEY
 from albatross.service.http.bodies import PORTION, SLICE, SLICE_BYTES, answer_lines
-from albatross.service.http.keys import Keys
 from albatross.service.http.logs import configure_log
 from albatross.service.http.news import MOST_STREAMS
-from albatross.service.http.turns import MOST_BATCHES, MOST_WAITING_OF_KEY
 from albatross.service.http.wire.connection import Connection
 from albatross.service.http.wire.crowd import BODY_RATE, BODY_SECONDS, HEAD_SECONDS
 from albatross.service.http.wire.exchange import Exchange

@@ -16,7 +16,7 @@ import structlog
 from faults.hostile import POSTS
 from live import Live
 
-from albatross.service.http.keys import SCOPES, Keys
+from albatross.service.http.access.keys import SCOPES, Keys
 from albatross.service.http.logs import configure_log, everything_logged, log
 
 pytestmark = pytest.mark.xdist_group("service-secrets")

@@ -16,8 +16,8 @@ from live import Live
 from albatross import Client, Recommender
 from albatross.cli import main
 from albatross.service.api.errors import Unauthorized
+from albatross.service.http.access.keys import Keys
 from albatross.service.http.hosting import MOST_SHOPS, found_in
-from albatross.service.http.keys import Keys
 
 pytestmark = pytest.mark.xdist_group("service-http")
 

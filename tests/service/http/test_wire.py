@@ -11,8 +11,9 @@ from in_process import Service, run
 from live import Live
 
 from albatross.service.http.wire import connection as connection_module
-from albatross.service.http.wire.connection import MAX_BODY, Connection
+from albatross.service.http.wire.connection import Connection
 from albatross.service.http.wire.receiver import MAX_HEAD
+from albatross.service.http.wire.refusals import MAX_BODY
 
 HEAD = b"POST /v1/recommend HTTP/1.1\r\nHost: localhost\r\n"
 GOOD = b'{"user": "ann"}'

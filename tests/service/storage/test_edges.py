@@ -25,8 +25,8 @@ from albatross.service.engine.queue import Queue
 from albatross.service.engine.tickets import Ticket
 from albatross.service.storage import home as home_module
 from albatross.service.storage import log as log_module
-from albatross.service.storage.events import answer_handle
 from albatross.service.storage.folder import LOG, FolderLock
+from albatross.service.storage.handles import answer_handle
 from albatross.service.storage.log import SQLiteLog
 from albatross.service.storage.mark import read_mark
 from albatross.service.storage.migration import reading_log

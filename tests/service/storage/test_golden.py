@@ -15,7 +15,7 @@ from albatross.service.api.answers import Decision
 from albatross.service.api.errors import AlreadyRated, EventReused, UnknownDecision
 from albatross.service.storage.events import FORMAT
 from albatross.service.storage.folder import LOG
-from albatross.service.storage.log import format_of
+from albatross.service.storage.log_reader import format_of
 from albatross.service.storage.migration import MIGRATIONS
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -19,8 +19,8 @@ from albatross.service.api.errors import DiskFull, NotReady, NotWritten, Storage
 from albatross.service.api.requests import AskDisk, AskVersion, Feedback, FeedbackBatch, ViewUser
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.options import Options
-from albatross.service.http.keys import Keys
-from albatross.service.storage.events import RatingContent, content_of
+from albatross.service.http.access.keys import Keys
+from albatross.service.storage.handles import RatingContent, content_of
 from albatross.service.storage.home import home_of
 from albatross.service.storage.postgres import keyring, lease, log
 from albatross.service.storage.snapshots import remove_all

@@ -1,1 +1,1 @@
-"""Commands for a folder of the service, or a cluster."""
+"""Commands for a folder of the service."""

@@ -7,7 +7,7 @@ from cyclopts import Parameter
 from albatross.cli.service.folder import meet
 from albatross.cli.service.settings import address_of, folder_of, settled, takes_settings
 from albatross.core.errors import InvalidInput
-from albatross.service.http.keys import Keys
+from albatross.service.http.access.keys import Keys
 from albatross.service.settings.force import InForce
 from albatross.service.storage.home import existing_home, home_of
 from albatross.service.tools.doctor import examine

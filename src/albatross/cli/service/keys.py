@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from albatross.core.errors import InvalidInput
-from albatross.service.http.keys import OVERLAP, Keys
+from albatross.service.http.access.keys import OVERLAP, Keys
 from albatross.service.storage.folder import make_folder
 from albatross.service.storage.home import home_of, is_address
 

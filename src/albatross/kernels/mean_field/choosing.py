@@ -34,7 +34,7 @@ from albatross.kernels.mean_field.valuing import (
     value_stranger,
 )
 from albatross.kernels.operations import Items, Slate
-from albatross.kernels.pairs import NOTHING
+from albatross.kernels.pairs import NOTHING, find_pair
 from albatross.kernels.search.catalogue import SAFETY
 from albatross.kernels.search.lanes import LANES
 
@@ -42,16 +42,16 @@ NOT_TOLD = -1
 """Instead of a position: there are equals, and which of them it is depends on the order of all candidates."""
 
 HIDDEN = -1.0
-"""In place of a square: the item has no ratings, or the user has rated it and it is already scored."""
+"""In place of a square: the item has no ratings, or it is already scored because of a rating of the user, given or supposed."""
 
 
 @kernel
 def choose_best(
-    state: Any, settings: Any, scratch: Any, user: int, candidates: Items, slate: Slate, random: np.random.Generator
+    state: Any, settings: Any, scratch: Any, user: int, candidates: Items, supposed: Items, slate: Slate, random: np.random.Generator
 ) -> tuple[int, float]:
     """The choice of `rank_items` and `any_best` for the user in `scratch.room`, or NOT_TOLD, which is rare.
 
-    The slate has only the chosen item.
+    With `supposed` ratings, as predicted, of items that have ratings: as `adjust_supposed` has it. The slate has only the chosen item.
     """
     n_candidates = candidates.size if candidates.size > 0 else state.item_moments.shape[0]
     weigh_partners(scratch)
@@ -62,7 +62,10 @@ def choose_best(
     scales = scales_of(state, settings, scratch, returns, offered, float(n_strangers))
     strange_score = value_stranger(scratch, scales) if n_strangers > 0 else -math.inf
     reach = reach_of(scales)
-    best, place, mean, ties = look_at_own(state, settings, scratch, scales, reach, user, favourite, candidates, n_listed)
+    best, place, mean, ties = look_at_supposed(state, settings, scratch, scales, user, supposed, candidates, n_listed)
+    best, place, mean, ties = look_at_own(
+        state, settings, scratch, scales, reach, user, favourite, candidates, n_listed, best, place, mean, ties
+    )
     best, place, mean, ties = look_at_others(scratch, scales, reach, n_listed, strange_score, best, place, mean, ties)
     position = int(scratch.places[place]) if candidates.size > 0 else place
     if strange_score > best:
@@ -114,23 +117,60 @@ def count_own(state: Any, scratch: Any, user: int, candidates: Items, n_listed: 
 
 
 @kernel
-def look_at_own(
-    state: Any, settings: Any, scratch: Any, scales: Scales, reach: Reach, user: int, favourite: int, candidates: Items, n_listed: int
+def look_at_supposed(
+    state: Any, settings: Any, scratch: Any, scales: Scales, user: int, supposed: Items, candidates: Items, n_listed: int
 ) -> tuple[float, int, float, int]:
-    """Score, place and mean of the best of the items that the user has rated, and how many have that score. Then they are hidden.
+    """Score, place and mean of the best of the items with supposed ratings, and how many have that score. Then they are hidden."""
+    pairs, share, top = state.pairs, state.figures[0].memory, top_of_scale(state, settings)
+    squares, means, seconds = scratch.squares, scratch.means, scratch.seconds
+    best, best_place, best_mean, ties = -math.inf, 0, 0.0, 0
+    for number in range(supposed.size):
+        place = place_of(scratch, candidates, supposed[number], n_listed)
+        if place >= 0:
+            mean = means[place]
+            square = square_of(scales, squares[place], max(seconds[place] - mean * mean, 0.0) * scales.inverse_noise)
+            squares[place] = HIDDEN
+            mean += scales.origin
+            entry, plays = find_pair(pairs, user, supposed[number]), 0
+            if entry != NOTHING:
+                plays = pairs.plays[entry]
+                mean += settings.memory * part_of_pair(share, plays) * (pairs.totals[entry] / plays - mean)
+            score = mean + bonus((1.0 - settings.memory * part_of_pair(share, plays + 1)) * square, top - mean)
+            if score >= best:
+                ties = ties + 1 if score == best else 1
+                best, best_place, best_mean = score, place, mean
+    return best, best_place, best_mean, ties
+
+
+@kernel
+def look_at_own(
+    state: Any,
+    settings: Any,
+    scratch: Any,
+    scales: Scales,
+    reach: Reach,
+    user: int,
+    favourite: int,
+    candidates: Items,
+    n_listed: int,
+    best: float,
+    best_place: int,
+    best_mean: float,
+    ties: int,
+) -> tuple[float, int, float, int]:
+    """The same for the items that the user has rated, given the best so far.
 
     The favourite comes first: it is often the best, and most others can then be skipped.
     """
     pairs, share, top = state.pairs, state.figures[0].memory, top_of_scale(state, settings)
     squares, means, seconds = scratch.squares, scratch.means, scratch.seconds
-    best, best_place, best_mean, ties = -math.inf, 0, 0.0, 0
     entry, following = favourite, pairs.first[user]
     while entry != NOTHING:
         here = np.uint32(entry)
         place = place_of(scratch, candidates, pairs.items[here], n_listed)
         entry = following if following != favourite else pairs.following[following]
         following = pairs.following[entry]  # without an entry: of the last place, which is never read
-        if place >= 0:
+        if place >= 0 and squares[place] != HIDDEN:
             mean = means[place]
             of_user, of_item = squares[place], max(seconds[place] - mean * mean, 0.0)
             squares[place] = HIDDEN

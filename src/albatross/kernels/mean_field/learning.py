@@ -21,6 +21,7 @@ from albatross.kernels.mean_field.population import (
     own_users,
     spread_of,
     turns,
+    variance_of_clicks,
 )
 from albatross.kernels.mean_field.shelving import Shelves, note_belief, note_sum
 from albatross.kernels.pairs import NOTHING, find_pair, remember
@@ -34,6 +35,8 @@ EXACT = 0.003
 """Repeated ratings that differ by less than this fraction of the variance of all ratings count as equal."""
 EXACT_GUESS, EXACT_REPEATS = 0.02, 1.0
 """Prior guess of that difference, and its weight in repeats."""
+LEAST_CLICK = 0.25
+"""The least weight of a click: of an item about which users disagree, where nearly all that is shown is clicked."""
 NEWS = 0.05
 """A rating that repeats an earlier one, and weighs less than this, causes no refit."""
 REBUILD_INTERVAL = 4096
@@ -63,21 +66,30 @@ def pair_weight(share: float, plays: int) -> float:
 
 
 @kernel
+def click_weight(of_clicks: float, mean: float) -> float:
+    """How much a click on an item of this mean counts for its user: as a (1 − a) to p (1 − p), at most 1. For ratings on a scale, 1.
+
+    The noise of a click is p (1 − p). An item that nearly nobody clicks on would be known all too soon by that, so no click counts more.
+    """
+    return max(of_clicks / max(mean * (1.0 - mean), of_clicks), LEAST_CLICK) if of_clicks > 0.0 else 1.0
+
+
+@kernel
 def place_user(state: Any, room: Room, user: int) -> float:
     """Fit the user to the current items, into `room.work`. Returns Σ w (y² − 2 y E[o]) over the user's pairs, o the item's offset."""
     work, pairs = room.work, state.pairs
     work.sums.fill(0.0)
     work.rights.fill(0.0)
     figures = state.figures[0]
-    share, origin = figures.share, figures.origin
+    share, origin, of_clicks = figures.share, figures.origin, variance_of_clicks(state, room.once)
     offset = work.sums.size - 2
     squares = 0.0
     entry = pairs.first[user]
     while entry != NOTHING:
         plays = pairs.plays[entry]
-        weight = pair_weight(share, plays)
-        value = pairs.totals[entry] / plays - origin
         moments = state.item_moments[pairs.items[entry]]
+        weight = pair_weight(share, plays) * click_weight(of_clicks, origin + moments[offset])
+        value = pairs.totals[entry] / plays - origin
         add_moments(work.sums, work.rights, moments, weight, weight * value)
         squares += weight * value * (value - 2.0 * moments[offset])
         entry = pairs.following[entry]

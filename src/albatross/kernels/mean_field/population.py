@@ -64,6 +64,8 @@ GUESSED_NOISE = 0.1
 GUESSED_USERS, GUESSED_ITEMS, GUESSED_VECTORS = 0.2, 0.5, 4.5
 """First guesses of the variance of user offsets, of item offsets and of ⟨vector, vector⟩, as fractions of the variance of all ratings
 without noise. They are large: a value that is too large shrinks soon; with vectors that are too short, learning and exploring are slow."""
+CLICKS_DIFFER = 1e-9
+"""Relative rounding error of the variance of clicks, at most."""
 SWEEPS_PER_EFOLD = 8.0
 """Every user and item is refitted when the ratings have grown by an eighth, within the limit per rating."""
 LONGEST_PAUSE = 4.0
@@ -116,6 +118,18 @@ def own_users(counts: Any) -> int:
 def newcomer_offset(figures: Any) -> float:
     """The predicted offset of an unrated item. Items rated late are rarely offered, perhaps because few users like them."""
     return figures.center + figures.surprise / (figures.newcomers + GUESSED_NEWCOMERS)  # type: ignore[no-any-return]
+
+
+@kernel
+def variance_of_clicks(state: Any, once: float) -> float:
+    """If all ratings are 0 or 1: a (1 − a), a their mean; otherwise 0. Exactly then their squares add up to their sum.
+
+    Also 0 where it is known that no pair comes back: there a is far from 1, and all clicks are about as noisy.
+    """
+    figures = state.figures[0]
+    of_clicks = (1.0 - once) * figures.average * (1.0 - figures.average)
+    spread = figures.squares / state.counts[0].ratings
+    return of_clicks if abs(spread - of_clicks) < CLICKS_DIFFER * of_clicks else 0.0
 
 
 @kernel

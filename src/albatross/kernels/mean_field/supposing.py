@@ -9,9 +9,10 @@ from typing import Any
 from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import Vector
 from albatross.kernels.mean_field.gittins import bonus
-from albatross.kernels.mean_field.learning import pair_weight, part_of_pair, place_user
-from albatross.kernels.mean_field.measuring import position_of
+from albatross.kernels.mean_field.learning import click_weight, pair_weight, part_of_pair, place_user
+from albatross.kernels.mean_field.measuring import is_met, position_of
 from albatross.kernels.mean_field.moments import add_moments, expected_mean, fit, row_start, solve, whitened_square
+from albatross.kernels.mean_field.population import variance_of_clicks
 from albatross.kernels.mean_field.valuing import describe_stranger, top_of_scale
 from albatross.kernels.operations import Items, Slate
 from albatross.kernels.pairs import NOTHING, count_pairs, find_pair
@@ -40,6 +41,7 @@ def weigh_further(state: Any, user: int, item: int, more: int) -> float:
 def suppose_ratings(state: Any, scratch: Any, user: int, items: Items, rewards: Vector) -> None:
     """Fit the user as if these ratings had been given too. NaN means as predicted: it counts for the covariance and leaves the mean."""
     work, moments, pairs, figures = scratch.room.work, scratch.stranger, state.pairs, state.figures[0]
+    of_clicks, offset = variance_of_clicks(state, scratch.room.once), scratch.stranger.size - 2
     for position in range(items.size):
         if not math.isnan(rewards[position]):
             item = items[position]
@@ -49,17 +51,28 @@ def suppose_ratings(state: Any, scratch: Any, user: int, items: Items, rewards: 
             present = pair_weight(figures.share, plays + 1) * ((total + rewards[position]) / (plays + 1) - figures.origin)
             before = 0.0 if entry == NOTHING else pair_weight(figures.share, plays) * (total / plays - figures.origin)
             describe_item(state, scratch.room.once, item, moments)
-            add_moments(work.sums, work.rights, moments, weigh_further(state, user, item, 1), present - before)
+            click = click_weight(of_clicks, figures.origin + moments[offset])
+            add_moments(work.sums, work.rights, moments, click * weigh_further(state, user, item, 1), click * (present - before))
     fit(work, work.sums, work.rights, state.user_variance, 0.0, figures.noise)
     for a in range(work.mean.size):
         work.rights[a] = work.mean[a]  # the right-hand side is no longer needed: it keeps the mean while the covariance is fitted again
     for position in range(items.size):
         if math.isnan(rewards[position]):
             describe_item(state, scratch.room.once, items[position], moments)
-            add_moments(work.sums, work.rights, moments, weigh_further(state, user, items[position], 1), 0.0)
+            click = click_weight(of_clicks, figures.origin + moments[offset])
+            add_moments(work.sums, work.rights, moments, click * weigh_further(state, user, items[position], 1), 0.0)
     fit(work, work.sums, work.rights, state.user_variance, 0.0, figures.noise)
     for a in range(work.mean.size):
         work.mean[a] = work.rights[a]
+
+
+@kernel
+def all_met_as_predicted(state: Any, items: Items, rewards: Vector) -> bool:
+    """Whether all supposed ratings are as predicted, and of items that have ratings."""
+    for position in range(items.size):
+        if not (math.isnan(rewards[position]) and is_met(state, items[position])):
+            return False
+    return True
 
 
 @kernel
@@ -104,10 +117,11 @@ def attribute_mean(state: Any, settings: Any, scratch: Any, user: int, item: int
     solve(work, solved, work.mean)
     pair = find_pair(pairs, user, item)
     own = 0.0 if pair == NOTHING else settings.memory * part_of_pair(figures.memory, pairs.plays[pair])
-    entry = pairs.first[user]
+    entry, of_clicks = pairs.first[user], variance_of_clicks(state, scratch.room.once)
     for position in range(count):
         other, plays = pairs.items[entry], pairs.plays[entry]
-        weight, average, part = pair_weight(figures.share, plays), pairs.totals[entry] / plays, 0.0
+        click = click_weight(of_clicks, figures.origin + state.item_moments[other, last + size - 1])
+        weight, average, part = click * pair_weight(figures.share, plays), pairs.totals[entry] / plays, 0.0
         for a in range(size):
             right = (average - figures.origin) * state.item_moments[other, one + a] - state.item_moments[other, last + a]
             part += solved[a] * weight * right
@@ -131,7 +145,8 @@ def width_of_pair(state: Any, settings: Any, scratch: Any, user: int, item: int,
     weight = weigh_further(state, user, item, more) if more > 0 else 0.0
     moments = scratch.stranger
     describe_item(state, scratch.room.once, item, moments)
-    add_moments(work.sums, work.rights, moments, weight, 0.0)
+    click = click_weight(variance_of_clicks(state, scratch.room.once), figures.origin + moments[moments.size - 2])
+    add_moments(work.sums, work.rights, moments, click * weight, 0.0)
     fit(work, work.sums, work.rights, state.user_variance, 0.0, figures.noise)
     square = whitened_square(work, moments[one : one + size])
     for position in range(work.sums.size):

@@ -101,14 +101,18 @@ const POINTS = 64; // approximate number per curve: more would show the noise of
 export function merged(series) {
   const size = Math.max(1, Math.ceil(series.ratings.length / POINTS));
   const told = { ratings: [], reward: [], reward_error: [], calibration: [], optimism: [] };
-  for (let from = 0; from < series.ratings.length; from += size) {
-    const rows = Array.from({ length: Math.min(size, series.ratings.length - from) }, (_, at) => from + at);
+  const groups = [];
+  series.ratings.forEach((_, row) => (row % size ? groups.at(-1).push(row) : groups.push([row])));
+  // The latest ratings wait for company: a mean of two or three would set the scale of the chart.
+  const counted = (rows) => rows.reduce((sum, row) => sum + series.ratings[row], 0);
+  if (groups.length > 1 && counted(groups.at(-1)) * 2 < counted(groups.at(-2))) groups.push(groups.splice(-2).flat());
+  for (const rows of groups) {
     const mean = (name) => {
       const known = rows.filter((row) => series[name][row] !== null);
       const total = known.reduce((sum, row) => sum + series.ratings[row], 0);
       return total === 0 ? null : known.reduce((sum, row) => sum + series[name][row] * series.ratings[row], 0) / total;
     };
-    const count = rows.reduce((sum, row) => sum + series.ratings[row], 0);
+    const count = counted(rows);
     const reward = mean("reward");
     // within the parts, from their standard errors, and between them, from their means
     const squares = rows.reduce((sum, row) => sum + series.ratings[row] * ((series.ratings[row] - 1) * (series.reward_error[row] ?? 0) ** 2 + (series.reward[row] - reward) ** 2), 0);

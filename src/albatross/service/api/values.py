@@ -62,9 +62,12 @@ def check_id(name: str, value: str) -> None:
             raise BadValue(f"{name} holds half a character (a lone surrogate); accepted: text") from error
 
 
+NUMBER = (int, float)
+
+
 def check_rating(rating: float, scale: tuple[float, float]) -> None:
     low, high = scale
-    if isinstance(rating, bool) or not isinstance(rating, int | float) or not low <= rating <= high:  # NaN fails this too
+    if isinstance(rating, bool) or not isinstance(rating, NUMBER) or not low <= rating <= high:  # NaN fails this too
         raise BadValue(f"rating is {rating!r}; accepted: a number from {low:g} to {high:g}")
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from albatross.core.exchange import check_shards
+from albatross.core.sharing.exchange import check_shards
 from albatross.service.engine.learned.options import policy_of
 from albatross.service.engine.recovering.verifying import Verdict, verify
 from albatross.service.storage.events import (
@@ -30,10 +30,10 @@ from albatross.service.storage.events import (
     Reacted,
     decode,
     encode,
-    handles_of,
     is_shared,
 )
 from albatross.service.storage.folder import KEYS
+from albatross.service.storage.handles import handles_of
 from albatross.service.storage.mark import Head
 from albatross.service.storage.migration import reading_log
 from albatross.service.storage.placing import shard_of

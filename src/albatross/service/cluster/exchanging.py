@@ -13,7 +13,7 @@ from typing import NamedTuple
 import psycopg
 
 from albatross.core.errors import InvalidInput
-from albatross.core.exchange import PART_OF_AN_UPDATE, exchange_interval
+from albatross.core.sharing.exchange import PART_OF_AN_UPDATE, exchange_interval
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.sharing import FoldVersion, FollowCatalogue, Known, TakeAdded, TakeBase, TakeParcels
 from albatross.service.storage.postgres.bases import NEWER, make_bases

@@ -13,13 +13,13 @@ import structlog
 from msgspec.structs import replace as replaced
 
 from albatross.core.errors import InvalidInput
-from albatross.core.exchange import check_shards
+from albatross.core.sharing.exchange import check_shards
 from albatross.service.cluster.front import free_port
 from albatross.service.cluster.processes import RESTART, STOP, SUPERVISOR, Presence, present, tell, told
 from albatross.service.cluster.supervising import Supervisor
 from albatross.service.engine.learned.options import Options, new_genesis, policy_of
 from albatross.service.engine.opening import try_out
-from albatross.service.http.keys import Keys
+from albatross.service.http.access.keys import Keys
 from albatross.service.http.process import Address
 from albatross.service.storage.events import encode
 from albatross.service.storage.postgres.home import PostgresHome, snapshots_of

@@ -5,6 +5,8 @@ import hashlib
 import shutil
 from pathlib import Path
 
+from msgspec import Raw
+
 from albatross.core.state import flatten
 from albatross.core.version import VERSION
 from albatross.service.api.answers import Decision, Explanation, Version
@@ -35,10 +37,10 @@ def _life_and_shard(incarnation: str) -> tuple[bytes, str]:
     return incarnation.encode(), f"-{shard}" if shard else ""
 
 
-def decision_of(genesis: Genesis, seq: int, event: Decided, explanation: Explanation | None = None) -> Decision:
-    """The answer, after the event is in the log."""
+def decision_of(genesis: Genesis, seq: int, event: Decided, explanation: Explanation | Raw | None = None) -> Decision:
+    """The answer, after the event is in the log. An explanation that is JSON already is for an answer that becomes JSON."""
     name, items = decision_name(event.incarnation or genesis.folder, seq), shown_items(event.items)
-    return Decision(name, event.user, genesis.policy, event.model_seq, items, event.user_ratings, explanation, event.item_version)
+    return Decision(name, event.user, genesis.policy, event.model_seq, items, event.user_ratings, explanation, event.item_version)  # type: ignore[arg-type]
 
 
 def version_of(model: Model, head: Head, durability: str, state: str, known: tuple[int, str] | None) -> Version:

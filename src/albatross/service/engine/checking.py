@@ -1,6 +1,6 @@
 """Checks of a request that need no model: whether it is valid, and by which handles it may be known already."""
 
-from collections.abc import Sequence
+from collections.abc import Container
 from typing import Any, get_args
 
 from albatross.core.vocabulary import Vocabulary
@@ -9,7 +9,7 @@ from albatross.service.api.requests import Feedback, FeedbackBatch, Recommend, R
 from albatross.service.api.rules import MOST_QUOTAS, By
 from albatross.service.api.values import MOST_CANDIDATES, MOST_SHOWN, check_count, check_id
 from albatross.service.engine.learned.filtering import check_where
-from albatross.service.storage.events import answer_handle, event_handle, request_handle
+from albatross.service.storage.handles import answer_handle, event_handle, request_handle
 
 RANKINGS = get_args(By)
 
@@ -57,13 +57,9 @@ def handles_asked(request: Request[Any]) -> list[bytes]:
     if isinstance(request, Recommend):
         name = request.request_id
         return [] if name is None or not _is_text(name) else [request_handle(name)]
-    events: Sequence[Feedback]
-    if isinstance(request, Feedback):
-        events = (request,)
-    elif isinstance(request, FeedbackBatch):
-        events = request.events
-    else:
+    if not isinstance(request, Feedback | FeedbackBatch):
         return []
+    events = [request] if isinstance(request, Feedback) else request.events
     handles = [event_handle(event.event_id) for event in events if _is_text(event.event_id)]
     handles += [handle for event in events if (handle := answer_asked(event)) is not None]
     return handles
@@ -88,11 +84,24 @@ def _is_text(name: str) -> bool:
     return True
 
 
-def check_feedback(request: Feedback) -> None:
-    """Refuse feedback that is invalid whatever the log contains."""
+def is_likely_new(request: Request[Any], rewards: Container[str]) -> bool:
+    """Whether it is feedback that is written without looking for its handle first: if the handle is taken, the log refuses it."""
+    return (
+        type(request) is Feedback
+        and request.decision_id is None
+        and (request.event is None or request.event in rewards)  # a repeated event is accepted also when its name is no longer known
+    )
+
+
+def check_feedback(request: Feedback, users: Vocabulary, items: Vocabulary) -> None:
+    """Refuse feedback that is invalid whatever the log contains. Names of known users and items need no check."""
     check_id("event_id", request.event_id)
-    if request.decision_id is None and (request.user is None or request.item is None):
+    user, item = request.user, request.item
+    if request.decision_id is not None:
+        check_id("decision_id", request.decision_id)
+    elif user is None or item is None:
         raise BadValue("a rating needs a decision_id, or a user and an item")
-    for name, value in (("decision_id", request.decision_id), ("user", request.user), ("item", request.item)):
-        if value is not None:
-            check_id(name, value)
+    if user is not None and (type(user) is not str or user not in users.numbers):
+        check_id("user", user)
+    if item is not None and (type(item) is not str or item not in items.numbers):
+        check_id("item", item)

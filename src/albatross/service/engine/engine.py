@@ -3,7 +3,6 @@
 It takes all waiting requests, decides, commits once, updates the model, and answers all of them (group commit).
 """
 
-import os
 import secrets
 import threading
 import time
@@ -15,7 +14,7 @@ from typing import Self, TypeVar, cast
 
 from albatross.core.errors import InvalidInput
 from albatross.kernels.search.catalogue import SEARCHED_FROM
-from albatross.service.api.answers import Answer, Forgotten, Phase, Readiness
+from albatross.service.api.answers import Answer, Forgotten, Readiness
 from albatross.service.api.errors import EventInFlight, NotReady, Refused, StorageFailed, UnknownUser
 from albatross.service.api.requests import ForgetUser, JoinUsers, Request, TakeBackup, TakeSnapshot
 from albatross.service.engine.aside import Aside
@@ -32,11 +31,12 @@ from albatross.service.engine.opening import OpenStore, open_home
 from albatross.service.engine.queue import ALONE, Queue
 from albatross.service.engine.recovering.recovery import recover
 from albatross.service.engine.sharing import SHARING, Known, TakeBase, TakeParcels, begin_from, follow, known, share
+from albatross.service.engine.standing import Standing
 from albatross.service.engine.tickets import Promise, Ticket, tell_all
 from albatross.service.engine.warming import warm
 from albatross.service.storage.events import Erase, decode_message
 from albatross.service.storage.home import Home, home_of
-from albatross.service.storage.store import CatalogueMoved, FollowingStore, Parcel
+from albatross.service.storage.store import CatalogueMoved, FollowingStore, HandleTaken, Parcel
 
 A = TypeVar("A", bound=Answer)
 
@@ -71,13 +71,10 @@ class Engine:
         except BaseException:
             self.home.release()
             raise
-        self._process = os.getpid()
         self._on_failure, self._on_complaint = on_failure, on_complaint
-        self._changed = threading.Condition()
+        self._standing = Standing(str(self.home), self._store.head.seq)
+        self._changed = self._standing.changed
         self._queue = Queue(self._changed, self.options.queue)
-        self._phase: Phase = "opening"
-        self._failure: BaseException | None = None
-        self._done, self._total = 0, self._store.head.seq
         self._incarnation = secrets.token_hex(8) + (f".{self.genesis.shard}" if self.genesis.shards > 1 else "")
         self._snapshot_due = 0
         self._beat_due = 0.0
@@ -92,8 +89,7 @@ class Engine:
     @property
     def readiness(self) -> Readiness:
         """The state of the engine; never waits."""
-        detail = None if self._failure is None else str(self._failure)
-        return Readiness(self._phase == "ready", self._phase, self._done, self._total, len(self._queue), detail)
+        return self._standing.readiness(len(self._queue))
 
     @property
     def congested(self) -> bool:
@@ -118,23 +114,20 @@ class Engine:
 
     def wait_ready(self, timeout: float | None = None) -> None:
         """Wait until the log has been replayed. Raises the error, or `NotReady` after the timeout."""
-        self._check_process()
-        with self._changed:
-            self._changed.wait_for(lambda: self._phase not in ("opening", "compiling", "replaying"), timeout)
-        self._check_open()
+        self._standing.wait_ready(timeout)
 
     def put(self, tickets: Sequence[Ticket]) -> list[Ticket]:
         """Queue tickets together. Returns those that are refused at once; the others are settled later, by the owner thread.
 
         Refused at once: `Overloaded` (the queue is full), `NotReady` (replaying, draining, closed), `EventInFlight`, `StorageFailed`.
         """
-        self._check_process()
+        self._standing.check_process()
         refused: list[Ticket] = []
         now = time.monotonic()
         with self._changed:
             for ticket in tickets:
                 try:
-                    self._check_open()
+                    self._standing.check_open()
                     self._queue.add(ticket, now)
                 except InvalidInput as error:
                     ticket.error = error
@@ -159,48 +152,15 @@ class Engine:
 
     def close(self) -> None:
         """Drain: refuse new requests, answer waiting ones, write a snapshot, close the log, release the folder."""
-        if os.getpid() != self._process:
-            return  # only the parent closes it
-        with self._changed:
-            if self._phase not in ("closed", "failed"):
-                self._phase = "draining"
-            self._changed.notify_all()
-        self._owner.join()
+        if self._standing.is_ours:  # only the parent closes it
+            self._standing.drain()
+            self._owner.join()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self.close()
-
-    def _check_process(self) -> None:
-        if os.getpid() != self._process:
-            raise NotReady(f"{self.home} was opened by process {self._process}; accepted: that one (a forked process opens its own folder)")
-
-    def _check_open(self) -> None:
-        if self._phase == "ready":
-            return
-        if self._failure is not None:
-            if isinstance(self._failure, InvalidInput):
-                raise self._failure
-            raise StorageFailed(f"the engine has failed: {self._failure}") from self._failure
-        if self._phase in ("draining", "closed"):
-            raise NotReady(f"{self.home} is {'being closed' if self._phase == 'draining' else 'closed'}")
-        raise NotReady(f"{self.home} is being opened: {self._done:,} of {self._total:,} events done")
-
-    def _enter(self, phase: Phase) -> None:
-        with self._changed:
-            if self._phase != "draining" or phase in ("closed", "failed"):
-                self._phase = phase
-            self._changed.notify_all()
-
-    def _progress(self, done: int, total: int) -> None:
-        self._done, self._total = done, total
-
-    def _opening_progress(self, done: int, total: int) -> None:
-        self._progress(done, total)
-        if self._phase == "draining" and done < total:
-            raise NotReady(f"{self.home} was closed while it was being opened")
 
     def _complain(self, complaint: str) -> None:
         self.complaints.append(complaint)
@@ -210,16 +170,16 @@ class Engine:
     def _own(self) -> None:
         """The main function of the owner thread."""
         try:
-            self._enter("compiling")
+            self._standing.enter("compiling")
             warm(self.genesis)
-            self._enter("replaying")
+            self._standing.enter("replaying")
             try:
-                self._recover(self._opening_progress)
+                self._recover(self._standing.opening_progress)
             except NotReady:
                 return
             if self._model.agent.n_items >= SEARCHED_FROM:
                 warm(self.genesis, 2 * SEARCHED_FROM)
-            self._enter("ready")
+            self._standing.enter("ready")
             while (taken := self._take()) is not None:
                 self._serve(taken)
             self._finish()
@@ -228,7 +188,7 @@ class Engine:
         finally:
             self._store.close()
             self.home.release()
-            self._enter("failed" if self._failure is not None else "closed")
+            self._standing.enter("closed" if self._standing.failure is None else "failed")
 
     def _recover(self, progress: Callable[[int, int], None]) -> None:
         recovered = recover(self.folder, self._store, self.genesis, progress)
@@ -246,8 +206,8 @@ class Engine:
             unwatched = self.options.silence is None and self.options.retention is None
             pause = None if unwatched else 0.0 if self._behind else LOOK_SECONDS
             pauses = [seconds for seconds in (pause, self._store.beat) if seconds is not None]
-            self._queue.gather(lambda: self._phase == "draining", min(pauses, default=None))
-            return None if not self._queue and self._phase == "draining" else self._queue.take()
+            self._queue.gather(lambda: self._standing.is_draining, min(pauses, default=None))
+            return None if not self._queue and self._standing.is_draining else self._queue.take()
 
     def _serve(self, taken: list[Ticket]) -> None:
         present = [ticket for ticket in taken if not isinstance(ticket, Promise) or ticket.begin()]
@@ -274,19 +234,23 @@ class Engine:
 
     def _run_group(self, tickets: Sequence[Ticket]) -> None:
         """Decide, commit, apply and settle together."""
-        known = self._aside.known_state
+        known, hopeful = self._aside.known_state, self._store.refuses_taken
         while True:
-            group = Group(Engaged(self._model, self._store, self.folder, self.options.durability, self._incarnation, known, self._handles))
+            engaged = Engaged(self._model, self._store, self.folder, self.options.durability, self._incarnation, known, self._handles)
+            group = Group(engaged, hopeful)
             try:
                 group.run(tickets, WRITING, READING)
-            except CatalogueMoved:  # nothing was written, and no ticket was answered
-                for ticket in tickets:
-                    ticket.answer = ticket.error = None
+                self._handles = group.handles
+                return
+            except CatalogueMoved:
                 self._handles = follow(self._model, self._store, self._handles)
                 self._take_parcels()
-                continue
-            self._handles = group.handles
-            return
+            except HandleTaken as error:
+                if not hopeful:
+                    raise StorageFailed(f"a handle is taken that was looked for and not found ({error})") from error
+                hopeful = False
+            for ticket in tickets:  # nothing was written, and nobody was answered
+                ticket.answer = ticket.error = None
 
     def _serve_alone(self, ticket: Ticket) -> None:
         """Settle a long request. Snapshots, backups and replays run in their own threads."""
@@ -365,9 +329,9 @@ class Engine:
 
     def _rebuild(self) -> None:
         """The log means something else now."""
-        self._enter("replaying")
-        self._recover(self._progress)
-        self._enter("ready")
+        self._standing.enter("replaying")
+        self._recover(self._standing.progress)
+        self._standing.enter("ready")
 
     def _begin_snapshot(self, ticket: Ticket | None = None) -> None:
         """Copy the model now; the copy is written while the service goes on."""
@@ -416,8 +380,7 @@ class Engine:
 
     def _fail(self, error: BaseException) -> None:
         with self._changed:
-            self._failure = error
-            self._phase = "failed"
+            self._standing.failure, self._standing.phase = error, "failed"
             waiting = self._queue.take_all()
             self._changed.notify_all()
         present = [ticket for ticket in waiting if not isinstance(ticket, Promise) or ticket.begin()]

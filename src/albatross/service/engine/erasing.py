@@ -8,7 +8,8 @@ from albatross.service.api.errors import BadValue, DiskFull, UnknownUser
 from albatross.service.api.values import check_id
 from albatross.service.engine.learned.model import Model
 from albatross.service.engine.learned.retention import expired
-from albatross.service.storage.events import Arrived, Decided, Erase, Forget, Genesis, Joined, Passed, Rated, Reacted, encode, handles_of
+from albatross.service.storage.events import Arrived, Decided, Erase, Forget, Genesis, Joined, Passed, Rated, Reacted, encode
+from albatross.service.storage.handles import handles_of
 from albatross.service.storage.placing import shard_of
 from albatross.service.storage.reading import Sum, less, read_events
 from albatross.service.storage.store import FollowingStore, Parcel, Row, Store

@@ -9,11 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from msgspec import Raw
 from msgspec.structs import replace
 
-from albatross.service.api.answers import (
-    Answer,
-)
+from albatross.service.api.answers import Answer, Explanation
 from albatross.service.api.errors import (
     EventReused,
     Refused,
@@ -22,8 +21,7 @@ from albatross.service.api.errors import (
 )
 from albatross.service.api.requests import Recommend, Request
 from albatross.service.engine.answering import decision_of
-from albatross.service.engine.checking import handles_asked
-from albatross.service.engine.deciding.choosing import Outcome
+from albatross.service.engine.checking import handles_asked, is_likely_new
 from albatross.service.engine.deciding.overlay import Overlay
 from albatross.service.engine.deciding.ruling import handles_of_request
 from albatross.service.engine.deciding.together import decide_together
@@ -44,7 +42,7 @@ from albatross.service.storage.events import (
     encode,
 )
 from albatross.service.storage.reading import Sum, summed
-from albatross.service.storage.store import Found, Row, Store
+from albatross.service.storage.store import Found, HandleTaken, Row, Store
 
 Finish = Callable[[], Answer]
 """Returns the answer, after the group is on disk and applied."""
@@ -67,8 +65,9 @@ class Engaged(NamedTuple):
 class Group:
     """Requests that are committed together. `run` settles them with the given handlers."""
 
-    def __init__(self, engaged: Engaged) -> None:
-        self.engaged = engaged
+    def __init__(self, engaged: Engaged, hopeful: bool = False) -> None:
+        """`hopeful`: do not look for the handles of feedback that is likely new; then `run` may raise `HandleTaken`."""
+        self.engaged, self._hopeful = engaged, hopeful
         self.model, self.store = engaged.model, engaged.store
         self.view = Overlay(self.model)
         self.head = self.store.head.seq
@@ -100,26 +99,30 @@ class Group:
 
         Raises `StorageFailed` if the commit failed, after all tickets got this error.
         """
-        self._asked = {handle for ticket in tickets for handle in handles_asked(ticket.request)}
-        self.kept = self.store.find_all(list(self._asked))
+        requests = [ticket.request for ticket in tickets]
+        hoped = [self._hopeful and is_likely_new(request, self.rewards) for request in requests]
+        self._asked = {handle for request, new in zip(requests, hoped, strict=True) if not new for handle in handles_asked(request)}
+        self.kept = self.store.find_all(list(self._asked)) if self._asked else {}
         written: list[tuple[Ticket, Finish]] = []
         read: list[tuple[Ticket, Finish]] = []
-        decided: list[tuple[Ticket, int, Outcome]] = []
+        decided: list[tuple[Ticket, int, Decided, Explanation | Raw | None]] = []
         """With the numbers of their events."""
         try:
-            requests = [ticket.request for ticket in tickets]
             ahead = decide_together(self.view, requests, self.kept, self.head, self.now, self.engaged.incarnation)
         except Exception:  # a bug: handled one by one, it affects no other request
             self.view, ahead = Overlay(self.model), [None] * len(tickets)
-        for ticket, outcome in zip(tickets, ahead, strict=True):
-            kind = type(ticket.request)
+        for ticket, request, new, outcome in zip(tickets, requests, hoped, ahead, strict=True):
+            kind = type(request)
             if outcome is not None:
-                assert isinstance(ticket.request, Recommend)
-                decided.append((ticket, self.put_early(outcome.event, handles_of_request(ticket.request)), outcome))
+                assert isinstance(request, Recommend)
+                seq = self.put_early(outcome.event, handles_of_request(request) if request.request_id is not None else ())
+                decided.append((ticket, seq, outcome.event, _kept(ticket, outcome.explanation)))
                 continue
             try:
-                finish = (writing.get(kind) or reading[kind])(self, ticket.request)
+                finish = (writing.get(kind) or reading[kind])(self, request)
             except Exception as refusal:  # a Refused, or a bug, which must not affect the others
+                if new:
+                    raise HandleTaken("perhaps: a repeated delivery is not refused") from refusal
                 ticket.error = refusal
                 continue
             (read if kind in reading else written).append((ticket, finish))
@@ -133,7 +136,7 @@ class Group:
             if failed:
                 raise
             written, decided = [], []
-        for ticket, seq, (event, explanation) in decided:
+        for ticket, seq, event, explanation in decided:
             ticket.answer = decision_of(self.model.genesis, seq, event, explanation)
         for ticket, finish in written + read:
             try:
@@ -149,14 +152,15 @@ class Group:
         """Write everything, then apply it to the model."""
         late: list[tuple[Event, Handles]] = []
         named: set[str] = set()
+        known, before = self.model.items.numbers, self.head + len(self.early)
         for rated, handles in self.late:
             if type(rated) is Reacted and rated.replaces is not None and rated.replaces < 0:
                 rated = replace(rated, replaces=self.seqs[-1 - rated.replaces])  # in this group: its number is known only now
-            if rated.item not in named and self.view.number_of(rated.item) is None:
+            if rated.item not in known and rated.item not in named and self.view.number_of(rated.item) is None:
                 late.append((Item(self.now, rated.item), ()))
-            named.add(rated.item)
+                named.add(rated.item)
             late.append((rated, handles))
-            self.seqs.append(self.head + len(self.early) + len(late))
+            self.seqs.append(before + len(late))
         rows = self.early + late
         if not rows:
             return
@@ -215,6 +219,11 @@ class Group:
         if handle in self.fresh or handle in self.kept:
             return True
         return handle not in self._asked and self.store.find(handle) is not None
+
+
+def _kept(ticket: Ticket, explanation: Explanation | None) -> Explanation | Raw | None:
+    """An explanation until its decision is on disk: as JSON if it becomes that anyway, because its hundred numbers are at hand now."""
+    return Raw(encode(explanation)) if explanation is not None and ticket.becomes_json else explanation
 
 
 Handler = Callable[[Group, Any], Finish]

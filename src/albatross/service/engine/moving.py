@@ -10,7 +10,7 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from albatross.core.carrying import rows_of
+from albatross.core.sharing.carrying import rows_of
 from albatross.service.api.answers import Answer
 from albatross.service.engine.learned.ledger import latest_of, rated_by
 from albatross.service.engine.learned.model import Model

@@ -8,7 +8,8 @@ from albatross.service.engine.learned.model import Model
 from albatross.service.engine.learned.options import Options, adoption, check_agrees, new_genesis
 from albatross.service.engine.learned.silence import Silence, check_silence
 from albatross.service.engine.warming import warm
-from albatross.service.storage.events import Genesis, encode, handles_of
+from albatross.service.storage.events import Genesis, encode
+from albatross.service.storage.handles import handles_of
 from albatross.service.storage.home import Home
 from albatross.service.storage.numbering import rewards_now
 from albatross.service.storage.reading import adoptions, read_genesis

@@ -61,10 +61,10 @@ class Queue:
         """Add a ticket. Refuses it if the queue is full, or if one of its events is being processed."""
         if len(self._tickets) >= self._most:
             raise Overloaded(f"{len(self._tickets)} requests wait already; try again in {Overloaded.retry_after} s")
-        ids = ticket.event_ids
-        if not self._flying.isdisjoint(ids):
-            raise EventInFlight("this event_id is still being processed; try again to get its answer")
-        self._flying.update(ids)
+        if ids := ticket.event_ids:
+            if not self._flying.isdisjoint(ids):
+                raise EventInFlight("this event_id is still being processed; try again to get its answer")
+            self._flying.update(ids)
         ticket.since = now
         self._tickets.append(ticket)
 
@@ -106,8 +106,9 @@ class Queue:
 
     def release(self, tickets: Iterable[Ticket]) -> None:
         """These tickets are processed."""
-        for ticket in tickets:
-            self._flying.difference_update(ticket.event_ids)
+        if self._flying:
+            for ticket in tickets:
+                self._flying.difference_update(ticket.event_ids)
 
     def observe(self, answered: list[Ticket], seconds: float) -> None:
         """Record the duration of a group."""

@@ -12,7 +12,8 @@ from albatross.service.api.errors import BadValue
 from albatross.service.api.requests import Request
 from albatross.service.engine.learned.model import Model
 from albatross.service.engine.learned.shared import Shared
-from albatross.service.storage.events import Based, Exchanged, decode, digest_of_version, encode, handles_of
+from albatross.service.storage.events import Based, Exchanged, decode, digest_of_version, encode
+from albatross.service.storage.handles import handles_of
 from albatross.service.storage.reading import Sum, summed
 from albatross.service.storage.store import FollowingStore, Row, Store
 

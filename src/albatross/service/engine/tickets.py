@@ -25,6 +25,9 @@ class Ticket:
 
     __slots__ = ("answer", "error", "request", "since", "tell", "weight")
 
+    becomes_json = False
+    """Whether the answer is only encoded. Then a large part of it may be JSON already."""
+
     def __init__(self, request: Request[Any], tell: "Tell") -> None:
         self.request = request
         self.tell = tell
@@ -37,17 +40,17 @@ class Ticket:
         """Its cost in simple requests."""
 
     @property
-    def event_ids(self) -> Iterable[str]:
+    def event_ids(self) -> Sequence[str]:
         request = self.request
-        if isinstance(request, Feedback):
+        if type(request) is Feedback:
             return (request.event_id,)
-        return [event.event_id for event in request.events] if isinstance(request, FeedbackBatch) else ()
+        return [event.event_id for event in request.events] if type(request) is FeedbackBatch else ()
 
 
 def _weight_of(request: Request[Any]) -> int:
     if type(request) is Feedback:
         return 1
-    if isinstance(request, Recommend):
+    if type(request) is Recommend:
         return max(1, request.n) + len(request.candidates or ()) // 1_000 + (0 if request.where is None else 4)
     if isinstance(request, ListUsers | ListItems | ListEvents):
         return 1 + request.n // 10

@@ -9,7 +9,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from albatross.core.beliefs import parts_of_mean
+from albatross.core.asking.beliefs import parts_of_mean
 from albatross.core.streams import stream
 from albatross.service.api.answers import HistoryEntry, ShownItem, UserView
 from albatross.service.api.errors import NoEligibleCandidate, NotFound, UnknownDecision, UnknownUser

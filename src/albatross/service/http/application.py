@@ -10,36 +10,23 @@ import msgspec
 from albatross.service.api.answers import Alive
 from albatross.service.api.errors import MethodNotAllowed, NotFound, NotReady, StorageFailed
 from albatross.service.api.requests import AskVersion, Feedback, UpsertItem
-from albatross.service.api.routes import (
-    ACCESS,
-    BATCH,
-    HEALTH,
-    ITEM_BATCH,
-    METRICS,
-    NDJSON,
-    PAGE,
-    READY,
-    ROUTES,
-    SCHEMA,
-    STREAM,
-    Route,
-    Scope,
-)
+from albatross.service.api.route import ACCESS, BATCH, HEALTH, ITEM_BATCH, METRICS, NDJSON, PAGE, READY, SCHEMA, STREAM, Route, Scope
+from albatross.service.api.routes import ROUTES
 from albatross.service.api.views import Access
-from albatross.service.http import openapi
-from albatross.service.http.admission import PREFLIGHT, Admission
+from albatross.service.http.access.admission import PREFLIGHT, Admission
+from albatross.service.http.access.keys import SCOPES, Unverified
+from albatross.service.http.access.turns import Turns
 from albatross.service.http.bodies import Line, answer_lines
-from albatross.service.http.bridge import Bridge, Question
-from albatross.service.http.keys import SCOPES, Unverified
+from albatross.service.http.bridge import Bridge, Posted
+from albatross.service.http.documents import openapi
+from albatross.service.http.documents.pages import client_files, page_files
 from albatross.service.http.metrics import CONTENT_TYPE, OTHER, Meter, Metrics, Source, expose
 from albatross.service.http.news import News
-from albatross.service.http.pages import client_files, page_files
 from albatross.service.http.problems import MEDIA_TYPE, headers_of, of_error
 from albatross.service.http.strict_json import read_as
-from albatross.service.http.turns import Turns
-from albatross.service.http.wire.connection import BODY_TOO_LARGE, MAX_BODY
 from albatross.service.http.wire.crowd import Crowd
 from albatross.service.http.wire.exchange import Exchange
+from albatross.service.http.wire.refusals import BODY_TOO_LARGE, MAX_BODY
 
 JSON = b"application/json"
 
@@ -168,7 +155,7 @@ class Application:
         assert request is not None
         self.bridge.send(request, exchange, self._settle)
 
-    def _settle(self, question: Question) -> None:
+    def _settle(self, question: Posted) -> None:
         if question.error is None:
             question.exchange.answer(200, JSON, encode(question.answer))
         else:

@@ -39,10 +39,18 @@ class Asked(Protocol):
 class Question(Ticket):
     """A request with its callback, which runs in the event loop once the request is settled."""
 
-    __slots__ = ("exchange", "settle")
+    __slots__ = ("settle",)
 
+    settle: Callable[[Any], None]
+
+
+class Posted(Question):
+    """The request of an exchange."""
+
+    __slots__ = ("exchange",)
+
+    becomes_json = True
     exchange: Exchange
-    settle: Callable[["Question"], None]
 
 
 class Bridge:
@@ -53,9 +61,9 @@ class Bridge:
         self._collected: list[Question] = []
         self._tell = self._told
 
-    def send(self, request: Request[Any], exchange: Exchange, settle: Callable[[Question], None]) -> None:
+    def send(self, request: Request[Any], exchange: Exchange, settle: Callable[[Posted], None]) -> None:
         """Send a request. Later, in the event loop, `settle` gets the question with its answer or its error."""
-        question = Question(request, self._tell)
+        question = Posted(request, self._tell)
         question.exchange, question.settle = exchange, settle
         self._collect(question)
 

@@ -15,11 +15,11 @@ import structlog
 
 from albatross.core.errors import InvalidInput
 from albatross.service.engine.learned.options import Options
-from albatross.service.http.admission import MOST_GUESSES, Admission
+from albatross.service.http.access.admission import MOST_GUESSES, Admission
+from albatross.service.http.access.keys import Keys
+from albatross.service.http.access.names import is_loopback
 from albatross.service.http.application import Application
 from albatross.service.http.bridge import Bridge
-from albatross.service.http.keys import Keys
-from albatross.service.http.names import is_loopback
 from albatross.service.http.process import Address, Opening, Served, attend, most_connections, on_signals, open_engine, run, tell_progress
 from albatross.service.http.shops import PREFIX, Shop, Shops
 from albatross.service.http.wire.crowd import SPARE_DESCRIPTORS, Crowd

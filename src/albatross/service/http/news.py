@@ -10,8 +10,8 @@ import msgspec
 
 from albatross.service.api.errors import NotReady, Overloaded, Refused
 from albatross.service.api.requests import AskSeries, AskVersion
-from albatross.service.api.routes import EVENTS, Scope
-from albatross.service.http.admission import Admission
+from albatross.service.api.route import EVENTS, Scope
+from albatross.service.http.access.admission import Admission
 from albatross.service.http.bridge import Bridge
 from albatross.service.http.wire.exchange import Exchange
 

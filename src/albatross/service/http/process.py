@@ -17,13 +17,13 @@ import structlog
 from albatross.core.errors import InvalidInput
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.options import Options
-from albatross.service.http.admission import Admission
+from albatross.service.http.access.admission import Admission
+from albatross.service.http.access.keys import Keys
+from albatross.service.http.access.names import LOOPBACK, is_loopback
 from albatross.service.http.application import Application
 from albatross.service.http.bridge import Asked, Bridge
-from albatross.service.http.keys import Keys
 from albatross.service.http.logs import everything_logged, unforeseen
-from albatross.service.http.names import LOOPBACK, is_loopback
-from albatross.service.http.wire.connection import Application as Spoken
+from albatross.service.http.wire.application import Application as Spoken
 from albatross.service.http.wire.connection import Connection
 from albatross.service.http.wire.crowd import MOST_CONNECTIONS, SPARE_DESCRIPTORS, Crowd
 from albatross.service.http.wire.tls import accept, context_of

@@ -13,13 +13,13 @@ import msgspec
 from albatross.service.api.answers import Alive, Phase, Readiness
 from albatross.service.api.errors import MethodNotAllowed, NotFound, NotReady, Overloaded
 from albatross.service.api.requests import AskVersion
-from albatross.service.api.routes import HEALTH, METRICS, PAGE, READY
+from albatross.service.api.route import HEALTH, METRICS, PAGE, READY
 from albatross.service.engine.tickets import Ticket
-from albatross.service.http.admission import Admission
+from albatross.service.http.access.admission import Admission
+from albatross.service.http.access.keys import Keys, Unverified
 from albatross.service.http.application import JSON, Application, encode, path_of
-from albatross.service.http.keys import Keys, Unverified
+from albatross.service.http.documents.pages import FRESH, GUARDS, KINDS, File, page_files
 from albatross.service.http.metrics import CONTENT_TYPE, Meter, Metrics, Source, expose
-from albatross.service.http.pages import FRESH, GUARDS, KINDS, File, page_files
 from albatross.service.http.problems import MEDIA_TYPE, headers_of, of_error
 from albatross.service.http.wire.crowd import Crowd
 from albatross.service.http.wire.exchange import Exchange

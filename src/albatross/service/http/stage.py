@@ -13,11 +13,11 @@ from typing import Any
 import msgspec
 
 from albatross.service.api.errors import BadValue, MethodNotAllowed, NotFound, NotReady, Overloaded, Refused
-from albatross.service.api.routes import EVENTS, JSON
+from albatross.service.api.route import EVENTS, JSON
+from albatross.service.http.access.names import LOOPBACK, Names
+from albatross.service.http.documents.pages import page_files
 from albatross.service.http.metrics import Meter
-from albatross.service.http.names import LOOPBACK, Names
 from albatross.service.http.news import MOST_STREAMS
-from albatross.service.http.pages import page_files
 from albatross.service.http.problems import MEDIA_TYPE, headers_of, of_error
 from albatross.service.http.strict_json import read_as
 from albatross.service.http.wire.connection import Connection

@@ -1,4 +1,4 @@
-"""The log in one SQLite file, in WAL mode: one writer, and readers that see the log as it was when they began."""
+"""The log in one SQLite file, in WAL mode, for writing: there is one writer, and readers do not wait for it."""
 
 import contextlib
 import functools
@@ -11,30 +11,15 @@ from typing import Any
 
 from albatross.core.errors import InvalidInput
 from albatross.core.files import sync_folder
-from albatross.service.api.errors import DiskFull, NotWritten, StorageFailed
+from albatross.service.api.errors import DiskFull, StorageFailed
 from albatross.service.storage.events import FORMAT
 from albatross.service.storage.folder import LOG
+from albatross.service.storage.log_reader import UNREADABLE, LogReader, connect, refusal
 from albatross.service.storage.mark import Head, Mark, read_mark, write_mark
-from albatross.service.storage.store import (
-    NO_CHAIN,
-    SALT,
-    Base,
-    DamagedLog,
-    Found,
-    Row,
-    Written,
-    chained,
-    check_mark,
-    check_rows,
-    digest_of,
-)
+from albatross.service.storage.store import NO_CHAIN, HandleTaken, Row, Written, chained, check_mark
 
-CHUNK = 10_000
-"""Rows read at a time."""
 ROWS_AT_ONCE = (64, 16, 4, 1)
 """Rows per INSERT statement. There are few sizes, so that SQLite can reuse prepared statements."""
-HANDLES_AT_ONCE = 256
-"""Handles per SELECT statement."""
 PAGE = 2048
 """Bytes of a page of a new log. Each handle changes a page of its own, and each changed page is written twice. Half of SQLite's default of
 4096 takes little more than half of the processor time of a commit. A quarter takes longer, because there are more pages.
@@ -43,9 +28,6 @@ FLUSH_SECONDS = 0.5
 """Seconds between two synchronisations with relaxed durability. With their own duration, a power failure costs a second at most."""
 JOURNAL_BYTES = 1 << 22
 """From this size on, the journal is copied into the main file (checkpoint)."""
-
-UNREADABLE = (sqlite3.Error, UnicodeDecodeError, TypeError)
-"""The errors of a damaged file: from SQLite, from decoding SQLite's message, and for a value of the wrong type."""
 
 FULL = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")
 """The disk is full, or the file may not grow: the transaction is rolled back, and reads still work."""
@@ -58,136 +40,10 @@ PRAGMA user_version = {FORMAT};
 """
 
 
-class LogReader:
-    """A log as it was when it was opened. A writer may go on."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._connection = _connect(path, readonly=True)
-        try:
-            check_format(path, self._connection)
-            self._connection.execute("BEGIN")  # from here on, all reads see the same snapshot
-            self._head = self._last()
-        except UNREADABLE as error:
-            self._connection.close()
-            raise _refusal(path, error) from error
-        except BaseException:
-            self._connection.close()
-            raise
-
-    def _last(self) -> Head:
-        last = self._connection.execute("SELECT seq, chain FROM log ORDER BY seq DESC LIMIT 1").fetchone()
-        head = Head(*last) if last is not None else Head(0, NO_CHAIN)
-        if not isinstance(head.chain, bytes):
-            raise TypeError(f"the chain of event {head.seq} is gone")
-        return head
-
-    @property
-    def head(self) -> Head:
-        return self._head
-
-    def find(self, handle: bytes) -> Found | None:
-        return self.find_all([handle]).get(handle)
-
-    def find_all(self, handles: Sequence[bytes]) -> dict[bytes, Found]:
-        known: dict[bytes, Found] = {}
-        for start in range(0, len(handles), HANDLES_AT_ONCE):
-            wanted = handles[start : start + HANDLES_AT_ONCE]
-            # Pad with the first handle, so that a few prepared statements serve all lengths.
-            size = next(size for size in (1, 4, 16, 64, HANDLES_AT_ONCE) if size >= len(wanted))
-            question = f"SELECT handle, seq, content FROM handles WHERE handle IN ({', '.join('?' * size)})"
-            padded = [*wanted, *[wanted[0]] * (size - len(wanted))]
-            try:
-                rows = self._connection.execute(question, padded).fetchall()
-            except UNREADABLE as error:
-                raise DamagedLog(f"{self.path} is damaged in its table of handles: {error}") from error
-            known.update((handle, Found(seq, content)) for handle, seq, content in rows)
-        return known
-
-    def body(self, seq: int) -> bytes | None:
-        try:
-            body, digest = self._connection.execute("SELECT body, digest FROM log WHERE seq = ?", (seq,)).fetchone() or (None, b"")
-            sound = body is None or digest_of(body) == digest
-        except UNREADABLE as error:
-            raise DamagedLog(f"{self.path} is damaged at event {seq}: {error}") from error
-        if not sound:
-            raise DamagedLog(f"{self.path} is damaged at event {seq}: its content does not have the digest that was kept with it")
-        return None if body is None else body[SALT:]
-
-    def chain_at(self, seq: int) -> bytes | None:
-        if seq == 0:
-            return NO_CHAIN
-        try:
-            found = self._connection.execute("SELECT chain FROM log WHERE seq = ?", (seq,)).fetchone()
-        except UNREADABLE as error:
-            raise DamagedLog(f"{self.path} is damaged at event {seq}: {error}") from error
-        return found[0] if found is not None and isinstance(found[0], bytes) else None
-
-    def handles(self) -> Iterator[list[tuple[bytes, int, bytes]]]:
-        try:
-            cursor = self._connection.execute("SELECT handle, seq, content FROM handles")
-            while rows := cursor.fetchmany(CHUNK):
-                yield rows
-        except UNREADABLE as error:
-            raise DamagedLog(f"{self.path} is damaged in its table of handles: {error}") from error
-
-    def version(self, number: int) -> Sequence[bytes | None]:
-        raise DamagedLog(f"{self.path} is damaged: it names version {number} of what shards exchange, and a folder is one shard")
-
-    def base_version(self) -> int:
-        return 0
-
-    def base(self, version: int) -> Base:
-        raise DamagedLog(f"{self.path} is damaged: it names a base of several shards, but a folder is one shard")
-
-    def read(self, checked: bool = True) -> Iterator[tuple[int, list[bytes | None]]]:
-        chain = NO_CHAIN
-        for rows in self.rows():
-            if checked:
-                chain = check_rows(str(self.path), chain, rows)
-            yield rows[0][0], [None if row[1] is None else row[1][SALT:] for row in rows]
-
-    def rows(self) -> Iterator[list[Written]]:
-        before = 0
-        for rows in self._chunks("SELECT seq, body, digest, chain FROM log ORDER BY seq"):
-            if rows[0][0] != before + 1 or rows[-1][0] != before + len(rows):
-                missing = next(expected for expected, row in enumerate(rows, start=before + 1) if row[0] != expected)
-                raise DamagedLog(f"{self.path} is damaged at event {missing}: it is missing")
-            yield rows
-            before += len(rows)
-        if before != self._head.seq:
-            raise DamagedLog(f"{self.path} is damaged behind event {before}: {self._head.seq} events were expected")
-
-    def _chunks(self, query: str) -> Iterator[list[Written]]:
-        cursor = None
-        before = 0
-        while True:
-            try:
-                if cursor is None:
-                    cursor = self._connection.execute(query)
-                rows: list[Written] = cursor.fetchmany(CHUNK)
-            except UNREADABLE as error:
-                raise DamagedLog(f"{self.path} is damaged behind event {before}: {error}") from error
-            if not rows:
-                return
-            yield rows
-            before = rows[-1][0]
-
-    def copy(self, target: Path) -> None:
-        """Copy the whole log, as seen here, to a new file without a journal."""
-        try:
-            with contextlib.closing(sqlite3.connect(target, isolation_level=None)) as copy:
-                self._connection.backup(copy)
-                copy.execute("PRAGMA journal_mode = DELETE").fetchall()
-        except sqlite3.Error as error:
-            raise NotWritten(f"{target} could not be written ({error})") from error
-
-    def close(self) -> None:
-        self._connection.close()
-
-
 class SQLiteLog(LogReader):
     """The log of a folder, open for writing. With `durable`, a commit is on disk and marked when it returns."""
+
+    refuses_taken = True
 
     def __init__(self, folder: Path, durable: bool = True) -> None:
         self.path = folder / LOG
@@ -202,7 +58,7 @@ class SQLiteLog(LogReader):
         # Check before any write: a refused folder stays as it is, including its journal.
         with contextlib.closing(LogReader(self.path)) as found:
             check_mark(str(folder), read_mark(folder), found)
-        self._connection = _connect(self.path)
+        self._connection = connect(self.path)
         try:
             for pragma in (
                 "journal_mode = WAL",
@@ -218,7 +74,7 @@ class SQLiteLog(LogReader):
             self._head = self._last()
         except UNREADABLE as error:
             self._connection.close()
-            raise _refusal(self.path, error) from error
+            raise refusal(self.path, error) from error
         except BaseException:
             self._connection.close()
             raise
@@ -245,6 +101,9 @@ class SQLiteLog(LogReader):
                 connection.executemany("UPDATE handles SET content = x'' WHERE handle = ?", [(handle,) for handle in gone[:1]])
                 connection.executemany("DELETE FROM handles WHERE handle = ?", [(handle,) for handle in gone[1:]])
             connection.execute("COMMIT")
+        except sqlite3.IntegrityError as error:
+            self._undo()
+            raise HandleTaken(str(error)) from error
         except sqlite3.Error as error:
             self._undo()
             if getattr(error, "sqlite_errorname", "") in FULL:
@@ -358,38 +217,3 @@ def _create(folder: Path, lines: Iterable[tuple[list[Written], list[tuple[bytes,
     unfinished.replace(path)
     sync_folder(folder)
     return head
-
-
-def format_of(path: Path) -> int:
-    """The format of a log."""
-    with contextlib.closing(_connect(path, readonly=True)) as connection:
-        try:
-            version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-        except UNREADABLE as error:
-            raise _refusal(path, error) from error
-    if version == 0 and not {"log", "keys"} <= tables:
-        raise DamagedLog(f"{path} is damaged: it is empty, or not a log of albatross")
-    return version or 1
-
-
-def check_format(path: Path, connection: sqlite3.Connection) -> None:
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version != FORMAT:
-        raise InvalidInput(f"{path} has format {version}; accepted: {FORMAT}")
-
-
-def _connect(path: Path, readonly: bool = False) -> sqlite3.Connection:
-    mode = "ro" if readonly else "rw"
-    try:
-        return sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False, timeout=1.0
-        )
-    except sqlite3.Error as error:
-        raise _refusal(path, error) from error
-
-
-def _refusal(path: Path, error: BaseException) -> InvalidInput:
-    if getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
-        return InvalidInput(f"{path} is in use by another process; accepted: one process per folder")
-    return DamagedLog(f"{path} is damaged or is not a log of albatross: {error}")

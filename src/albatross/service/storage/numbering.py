@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from albatross.service.storage.events import Genesis, Rewards, answer_handle, decode, reaction_handle, rewards_handle
+from albatross.service.storage.events import Genesis, Rewards, decode
+from albatross.service.storage.handles import answer_handle, reaction_handle, rewards_handle
 from albatross.service.storage.store import DamagedLog, ReadableLog
 
 

@@ -1,26 +1,15 @@
 """The events of a log in order, and checks of their handles."""
 
 import itertools
+import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-import numpy as np
 from msgspec import MsgspecError
 from msgspec.structs import replace
 
 from albatross.core.errors import InvalidInput
-from albatross.service.storage.events import (
-    FORMAT,
-    Adopt,
-    Based,
-    Event,
-    Genesis,
-    adoption_handle,
-    base_handle,
-    decode,
-    decode_all,
-    erased_by,
-    handles_of,
-)
+from albatross.service.storage.events import FORMAT, Adopt, Based, Event, Genesis, decode, decode_all, erased_by
+from albatross.service.storage.handles import adoption_handle, base_handle, handles_of
 from albatross.service.storage.store import DamagedLog, ReadableLog
 
 Progress = Callable[[int, int], None]
@@ -29,6 +18,8 @@ Progress = Callable[[int, int], None]
 Sum = tuple[int, int]
 """A checksum of a set of handles and their rows, independent of order. Different sets have different sums, almost certainly."""
 NO_HANDLES: Sum = (0, 0)
+WORDS, MOST = struct.Struct("<2Q"), 2**64 - 1
+"""A handle as two numbers, and the largest such number: sums are modulo 2⁶⁴."""
 
 
 def nothing(done: int, total: int) -> None:
@@ -107,25 +98,21 @@ def check_erased(erased: set[int]) -> None:
 
 def summed(handles: Iterable[tuple[bytes, int]], start: Sum = NO_HANDLES) -> Sum:
     """The sum of these handles, added to `start`."""
-    names, rows = [], []
-    for handle, seq in handles:
-        names.append(handle)
-        rows.append(seq)
-    if not names:
-        return start
-    joined = b"".join(names)
-    if len(joined) != 16 * len(rows):
-        raise DamagedLog("the log is damaged in its table of handles: a handle has the wrong length")
-    words = np.frombuffer(joined, np.uint64)
-    odd = 2 * np.array(rows, np.uint64) + np.uint64(1)
-    first, second = (int((words[column::2] * odd).sum()) for column in (0, 1))
-    return (start[0] + first) & (2**64 - 1), (start[1] + second) & (2**64 - 1)
+    first, second = start
+    try:
+        for handle, seq in handles:
+            one, other = WORDS.unpack(handle)
+            first += one * (2 * seq + 1)
+            second += other * (2 * seq + 1)
+    except struct.error as error:
+        raise DamagedLog("the log is damaged in its table of handles: a handle has the wrong length") from error
+    return first & MOST, second & MOST
 
 
 def less(total: Sum, handles: Iterable[tuple[bytes, int]]) -> Sum:
     """The sum without these handles."""
     taken = summed(handles)
-    return (total[0] - taken[0]) & (2**64 - 1), (total[1] - taken[1]) & (2**64 - 1)
+    return (total[0] - taken[0]) & MOST, (total[1] - taken[1]) & MOST
 
 
 def sum_of_events(seqs: Iterable[int], events: Iterable[Event], start: Sum = NO_HANDLES) -> Sum:

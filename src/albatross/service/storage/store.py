@@ -27,6 +27,10 @@ class CatalogueMoved(Exception):
     """Another shard was first: with the catalogue, a message or a join. Nothing was written: read what is new, then decide again."""
 
 
+class HandleTaken(Exception):
+    """A handle of one of the rows is in the log already. Nothing was written: look for the handles, then decide again."""
+
+
 class Row(NamedTuple):
     """A row to be written, with its handles. A later delivery with the same handle must have the same content."""
 
@@ -105,6 +109,10 @@ class ReadableLog(Protocol):
 
 class Store(ReadableLog, Protocol):
     """A durable log for writing. It raises `DiskFull` (nothing was written) or `StorageFailed` (then the engine must stop)."""
+
+    @property
+    def refuses_taken(self) -> bool:
+        """Whether `append` raises `HandleTaken`. Otherwise every handle must be looked for first."""
 
     @property
     def beat(self) -> float | None:

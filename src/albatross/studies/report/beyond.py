@@ -3,10 +3,10 @@
 import numpy as np
 
 from albatross.core.streams import stream
-from albatross.studies.evidence import Contenders
-from albatross.studies.paper import BEYOND, TITLES
 from albatross.studies.report.document import Block, Grid, Heading, Paragraph
 from albatross.studies.report.quantities import MOMENTS, moments, regret_at, show_ndcg, show_regret, show_seconds
+from albatross.studies.reproducing.evidence import Contenders
+from albatross.studies.reproducing.paper import BEYOND, TITLES
 from albatross.studies.showing import show_estimate
 from albatross.studies.statistics import paired_difference
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from albatross.core.files import whole_file
-from albatross.core.outside import digest_of
+from albatross.core.foreign.outside import digest_of
 from albatross.core.streams import stream
+from albatross.environments.telling import informed
 from albatross.studies.comparison import Comparison
 from albatross.studies.showing import interval_heading, interval_note, label, show_interval, show_needs, show_number
 from albatross.studies.statistics import mean_over_seeds
@@ -53,7 +54,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
         "policies": [
             {
                 "name": policy.policy_name(),
-                "parameters": policy.parameters(),
+                "parameters": informed(policy, comparison.environment).parameters(),
                 "told": list(policy.needs),
                 "source": digest_of(type(policy)),
                 "runs": [_run(seed, result) for seed, result in zip(comparison.seeds, results, strict=True)],

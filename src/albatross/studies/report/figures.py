@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from albatross.studies.evidence import Contenders, Outcomes
-from albatross.studies.paper import BEYOND, RANK_DATASET, RANKS, REAL, RIVALS, SYNTHETIC, TITLES
 from albatross.studies.report.series import Chart, chart_of
+from albatross.studies.reproducing.evidence import Contenders, Outcomes
+from albatross.studies.reproducing.paper import BEYOND, RANK_DATASET, RANKS, REAL, RIVALS, SYNTHETIC, TITLES
 from albatross.studies.trials import Result
 
 

@@ -1,7 +1,7 @@
 """The growth of regret as a table."""
 
-from albatross.studies.growth import Growth
 from albatross.studies.report.study import Summary
+from albatross.studies.reproducing.growth import Growth
 from albatross.studies.showing import show_estimate, show_number
 
 AXES = {"steps": "time (steps)", "n_users": "users", "n_items": "items"}

@@ -11,17 +11,17 @@ import numpy as np
 from albatross.core.files import whole_file
 from albatross.core.streams import stream
 from albatross.core.version import VERSION
-from albatross.studies.claims import HISTORY, NOT_REPRODUCED, REPRODUCED, UNDECIDED
-from albatross.studies.evidence import Outcomes
-from albatross.studies.paper import TITLES, Tuned
-from albatross.studies.protocols import Standing
 from albatross.studies.report.beyond import beyond_blocks
 from albatross.studies.report.document import Block, Grid, Heading, Paragraph, Picture, as_html, as_markdown
 from albatross.studies.report.figures import PaperFigure, paper_figures
 from albatross.studies.report.protocols import FIGURE, protocol_blocks
 from albatross.studies.report.quantities import moments, show_ndcg, show_regret, show_seconds
 from albatross.studies.report.series import write_series
-from albatross.studies.reproduction import Reproduction
+from albatross.studies.reproducing.claims import HISTORY, NOT_REPRODUCED, REPRODUCED, UNDECIDED
+from albatross.studies.reproducing.evidence import Outcomes
+from albatross.studies.reproducing.paper import TITLES, Tuned
+from albatross.studies.reproducing.protocols import Standing
+from albatross.studies.reproducing.reproduction import Reproduction
 from albatross.studies.showing import NOTHING, interval_note, show_estimate
 from albatross.studies.statistics import interquartile_mean, paired_difference, probability_of_improvement
 

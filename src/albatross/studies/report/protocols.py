@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from albatross.studies.paper import BEYOND, TITLES
-from albatross.studies.protocols import LEARNERS, Standing
 from albatross.studies.report.document import Block, Grid, Heading, Paragraph, Picture
+from albatross.studies.reproducing.paper import BEYOND, TITLES
+from albatross.studies.reproducing.protocols import LEARNERS, Standing
 from albatross.studies.showing import show_estimate, show_number
 
 FIGURE = "protocols"

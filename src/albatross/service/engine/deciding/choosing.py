@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from albatross.core.agent import Agent, choose, room_for_best
-from albatross.core.beliefs import choose_supposing
+from albatross.core.asking.beliefs import choose_supposing
+from albatross.core.asking.together import best_of_slate
 from albatross.core.streams import stream
-from albatross.core.together import best_of_slate
 from albatross.kernels.operations import ALL_ITEMS, Items, offers, suppose
 from albatross.service.api.answers import ConfidenceRegion, Explanation, HistoryEntry, UserView
 from albatross.service.api.errors import NoEligibleCandidate
@@ -19,7 +19,8 @@ from albatross.service.api.requests import Recommend
 from albatross.service.engine.deciding.overlay import Overlay
 from albatross.service.engine.deciding.reasoning import CLOSE, explain, finite, reasons_of, region_of, shown_items
 from albatross.service.engine.learned.ledger import rated_by
-from albatross.service.engine.learned.model import NONE, PENDING, Model, waiting_at
+from albatross.service.engine.learned.model import NONE, Model
+from albatross.service.engine.learned.pending import PENDING, waiting_at
 from albatross.service.storage.events import Decided, Genesis, Placed, Rules
 
 AS_EXPECTED = np.full(PENDING, np.nan)
@@ -193,8 +194,7 @@ def choose_best(agent: Agent, view: Overlay, user: int, candidates: Items, n: in
 def view_user(model: Model, user: str, n: int, history: Sequence[HistoryEntry] = ()) -> UserView:
     """The belief about a known user, and the best items for them."""
     row = model.row_of(user)
-    account = model.accounts.of(model.agent, stream(model.genesis.seed, "viewing"), row, False)
-    region = region_of(account)
+    region = region_of(model.accounts.of(model.agent, stream(model.genesis.seed, "viewing"), row, False))
     top: list[Placed] = []
     if model.shown.size and n > 0:
         top = choose_best(model.agent, Overlay(model), row, model.shown, n, stream(model.genesis.seed, "viewing"))

@@ -8,7 +8,9 @@ import numpy as np
 from albatross.core.agent import Agent
 from albatross.core.vocabulary import Vocabulary
 from albatross.kernels.operations import Items
-from albatross.service.engine.learned.model import NONE, Model, still_pending, waiting_at
+from albatross.service.engine.learned.model import NONE, Model
+from albatross.service.engine.learned.pending import still_pending, waiting_at
+from albatross.service.engine.learned.room import sizes_for
 from albatross.service.storage.events import Placed
 
 
@@ -114,12 +116,13 @@ class Overlay:
     def check_room(self, n_items: int = 0) -> None:
         """Refuse so many more items, and the new rows of ratings, if the policy or the machine cannot hold them."""
         users = len(self.model.users) + len(self.late_users) + 1
-        self.model.check_room(users, self.n_items + len(self.late_items) + n_items, self.late_ratings)
+        ratings = self.model.ratings + self.late_ratings
+        self.model.room.check(self.model.agent, users, self.n_items + len(self.late_items) + n_items, ratings)
 
     def agent_for(self, user: int) -> Agent:
         """An agent with rows for this user and all current items."""
         n_items = self.n_items
         if user >= self.agent.n_users or n_items > self.agent.n_items:
             self.agent = copy.copy(self.model.agent)
-            self.agent.grow(*self.model.sizes_for(user + 1, n_items))
+            self.agent.grow(*sizes_for(self.model.agent, user + 1, n_items))
         return self.agent

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec.structs import asdict, astuple
 
-from albatross.core.accounts import MOST_PARTS
 from albatross.core.agent import Agent
-from albatross.kernels.accounting import UNKNOWN, Account
+from albatross.core.asking.accounts import MOST_PARTS, Report
+from albatross.kernels.accounting import UNKNOWN
 from albatross.service.api.answers import ConfidenceRegion, Contribution, Explanation, ItemExplanation, ShownItem
 from albatross.service.engine.deciding.overlay import Overlay
 from albatross.service.engine.learned.ledger import rated_by
@@ -30,18 +30,22 @@ CLOSE = 5
 def explain(view: Overlay, agent: Agent, user: str, pending: Sequence[int], placed: list[Placed], best: list[list[float]]) -> Explanation:
     """Why these items were placed. `best`: number, score and mean of the best ranked for the last place."""
     model = view.model
-    row, known = model.row_of(user), user in model.users.numbers
     numbers = [view.number_of(one.item) or 0 for one in placed]
-    account = model.accounts.of(agent, model.turner.random, row, known, np.array(numbers, np.int32))
-    items = [_why(view, account, place, row, known, number, placed[place]) for place, number in enumerate(numbers)]
-    return Explanation(model.ratings_of(user), view.names_of(pending), items, region_of(account), _close(view, numbers, best))
+    report = model.accounts.of(agent, model.turner.random, model.row_of(user), user in model.users.numbers, numbers)
+    return explained(view, user, pending, placed, numbers, best, report)
 
 
-def region_of(account: Account) -> ConfidenceRegion | None:
+def explained(
+    view: Overlay, user: str, pending: Sequence[int], placed: list[Placed], numbers: list[int], best: list[list[float]], report: Report
+) -> Explanation:
+    """The same, from a report about the user and the items with these numbers."""
+    items = [_why(view, report, place, user, number, shown) for place, (number, shown) in enumerate(zip(numbers, placed, strict=True))]
+    return Explanation(view.model.ratings_of(user), view.names_of(pending), items, region_of(report), _close(view, numbers, best))
+
+
+def region_of(report: Report) -> ConfidenceRegion | None:
     """The confidence region of the user; None if the policy has none."""
-    if account.sizes.item(0) == UNKNOWN:
-        return None
-    return ConfidenceRegion(account.center.tolist(), account.radius.item(), account.inverse.tolist(), account.axes.tolist())
+    return None if report.sizes[0] == UNKNOWN else ConfidenceRegion(report.center, report.radius[0], report.inverse, report.axes)
 
 
 def _close(view: Overlay, shown: list[int], best: list[list[float]]) -> list[ShownItem]:
@@ -51,29 +55,24 @@ def _close(view: Overlay, shown: list[int], best: list[list[float]]) -> list[Sho
     return [ShownItem(names[at], at + 1, score, mean, score - mean, None) for at, (_, score, mean) in enumerate(close)]
 
 
-def _why(view: Overlay, account: Account, place: int, row: int, known: bool, number: int, shown: Placed) -> ItemExplanation:
+def _why(view: Overlay, report: Report, place: int, user: str, number: int, shown: Placed) -> ItemExplanation:
     """Decompose the mean of an item, and put it into words."""
-    model = view.model
-    width, after = account.widths[place].tolist()
-    _, rated, told = account.sizes.tolist()
-    own = account.own.item(place)
+    model, ledger = view.model, view.model.ledger
+    width, after = report.widths[place]
+    _, rated, told = report.sizes
+    own = report.own[place]
     if own == UNKNOWN:
-        own = int(np.count_nonzero(rated_by(model.ledger, row) == number)) if known else 0
-    ratings = model.ledger.item_ratings.item(number) if number < len(model.items.names) else 0
+        row = model.users.numbers.get(user)
+        own = 0 if row is None else int(np.count_nonzero(rated_by(ledger, row) == number))
+    names = model.items.names
+    ratings = ledger.item_ratings.item(number) if number < len(names) else 0
     base, parts, others = None, list[Contribution](), 0.0
     if rated > 0:
-        told, total, names = min(told, MOST_PARTS), account.totals.item(place), model.items.names
-        parts = [
-            Contribution(names[other], None if rating != rating else rating, part)
-            for other, rating, part in zip(
-                account.largest[place, :told].tolist(),
-                account.ratings[place, :told].tolist(),
-                account.largest_parts[place, :told].tolist(),
-                strict=True,
-            )
-        ]
+        total, told = report.totals[place], min(told, MOST_PARTS)
+        listed = zip(report.largest[place][:told], report.ratings[place], report.largest_parts[place], strict=False)
+        parts = [Contribution(names[other], None if rating != rating else rating, part) for other, rating, part in listed]
         base = shown.mean - total
-        others = total - sum(part.part for part in parts) if told < rated else 0.0
+        others = total - sum(report.largest_parts[place][:told]) if told < rated else 0.0
     return ItemExplanation(
         shown.item,
         shown.mean,

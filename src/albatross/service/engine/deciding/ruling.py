@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from albatross.core.agent import Agent
+from albatross.core.asking.together import best_of_slate
 from albatross.core.streams import Turner
-from albatross.core.together import best_of_slate
 from albatross.kernels.operations import ALL_ITEMS, Items, Slate, offers, suppose
 from albatross.service.api.requests import Recommend
 from albatross.service.api.rules import Fresh, Quota, Where
@@ -36,7 +36,8 @@ from albatross.service.engine.deciding.overlay import Overlay
 from albatross.service.engine.deciding.reasoning import explain, finite
 from albatross.service.engine.learned.descriptions import labels_of
 from albatross.service.engine.learned.model import NONE, Model
-from albatross.service.storage.events import Decided, Placed, QuestionContent, RuledContent, Rules, content_of, request_handle
+from albatross.service.storage.events import Decided, Placed, Rules
+from albatross.service.storage.handles import QuestionContent, RuledContent, content_of, request_handle
 
 PER_SLATE = 1.0
 """After share and limit in the log: the share is that of a slate, not of each place."""

@@ -3,7 +3,7 @@
 import numpy as np
 
 from albatross.core.agent import Agent, room_for_best
-from albatross.core.beliefs import choose_supposing
+from albatross.core.asking.beliefs import choose_supposing
 from albatross.core.state import flatten
 from albatross.core.streams import stream
 from albatross.kernels.operations import offers

@@ -5,20 +5,27 @@ The results are the same as one by one, bit for bit. Other requests, and refusal
 
 import math
 from collections.abc import Container, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
-from albatross.core.together import NOT_CHOSEN, choose_together
+from albatross.core.asking.accounts import Report
+from albatross.core.asking.together import NOT_CHOSEN, choose_together
 from albatross.kernels.operations import Items, offers, suppose
 from albatross.service.api.errors import Refused
 from albatross.service.api.requests import Feedback, Recommend, Request
 from albatross.service.api.values import check_id
 from albatross.service.engine.deciding.choosing import Outcome, eligible, outcome_of, stream_name
 from albatross.service.engine.deciding.overlay import Overlay
-from albatross.service.engine.deciding.reasoning import CLOSE, explain, finite
+from albatross.service.engine.deciding.reasoning import CLOSE, explained, finite
 from albatross.service.engine.deciding.ruling import decide, rules_of
 from albatross.service.engine.learned.filtering import check_where
 from albatross.service.engine.learned.model import NONE
-from albatross.service.storage.events import Placed, request_handle
+from albatross.service.storage.events import Placed
+from albatross.service.storage.handles import request_handle
+
+_further = attrgetter(*(name for name in Recommend.__struct_fields__ if name not in ("user", "explain", "where", "request_id")))
+PLAIN = _further(Recommend(""))
+"""What a simple request says in its further fields."""
 
 
 class Asked(NamedTuple):
@@ -49,7 +56,7 @@ def decide_together(
         return outcomes
     everything: Items | None = None
     alike: dict[tuple[int, bool], Alike] = {}
-    users: set[str] = set()
+    users: set[str | None] = set()
     named: set[str] = set()
     for place, request in enumerate(requests):
         if type(request) is Feedback:
@@ -67,11 +74,11 @@ def decide_together(
             candidates = everything if request.where is None else _satisfying(view, request, everything)
         except Refused:
             break
-        if request.whom in users:  # the second decision sees the first
+        if request.user in users:  # the second decision sees the first
             _decide_all(view, alike, outcomes, head, at, incarnation)
             alike, users = {}, set()
         seq += 1
-        users.add(request.whom)
+        users.add(request.user)
         alike.setdefault((id(candidates), request.explain), Alike(candidates, [])).asked.append(Asked(place, seq, request))
     _decide_all(view, alike, outcomes, head, at, incarnation)
     return outcomes
@@ -81,7 +88,7 @@ def _is_simple(view: Overlay, request: Recommend) -> bool:
     user, model = request.user, view.model
     if type(user) is not str or user not in model.users.numbers or user in model.visitors.users or user in model.visitors.elsewhere:
         return False
-    return request == Recommend(user, explain=request.explain, where=request.where, request_id=request.request_id)
+    return _further(request) == PLAIN
 
 
 def _satisfying(view: Overlay, request: Recommend, items: Items) -> Items:
@@ -94,21 +101,28 @@ def _decide_all(
     view: Overlay, alike: dict[tuple[int, bool], Alike], outcomes: list[Outcome | None], head: int, at: float, incarnation: str
 ) -> None:
     model, floor = view.model, view.model.genesis.floor
+    user_numbers, item_names = model.users.numbers, model.items.names
     for candidates, asked in alike.values():
-        rows = [model.users.numbers[request.whom] for _, _, request in asked]
+        rows = [user_numbers[request.whom] for _, _, request in asked]
         pending = [view.waiting_numbers(request.whom, seq) for _, seq, request in asked]
         names = [stream_name(model.genesis, seq) for _, seq, _ in asked]
         first = asked[0].request
         rules, n_best = rules_of(first), min(CLOSE + 1, candidates.size) if first.explain else 0
         # Without rules the random number is drawn first, with rules last: logged decisions depend on this order.
         chosen = choose_together(model.agent, model.turner, names, floor, rules is None, rows, candidates, pending, n_best)
-        for (place, seq, request), waiting, position, score, mean, likely, best in zip(asked, pending, *chosen, strict=True):
+        numbers = [candidates.item(max(position, 0)) for position in chosen.positions]
+        reports: Sequence[Report | None] = [None] * len(asked)
+        if first.explain:
+            reports = model.accounts.of_each(model.agent, model.turner.random, rows, True, [[number] for number in numbers])
+        for (place, seq, request), waiting, number, report, position, score, mean, likely, best in zip(
+            asked, pending, numbers, reports, *chosen, strict=True
+        ):
             if position == NOT_CHOSEN:
                 outcome = decide(view, request, seq, head, at, incarnation)
             else:
                 propensity = None if math.isnan(likely) else floor / candidates.size + (1.0 - floor) * likely
-                placed = [Placed(model.items.names[candidates.item(position)], finite(score), finite(mean), propensity, False)]
-                explanation = explain(view, model.agent, request.whom, waiting, placed, best) if request.explain else None
-                outcome = outcome_of(model, request, head, at, incarnation, placed, explanation, rules)
+                placed = [Placed(item_names[number], finite(score), finite(mean), propensity, False)]
+                told = None if report is None else explained(view, request.whom, waiting, placed, [number], best, report)
+                outcome = outcome_of(model, request, head, at, incarnation, placed, told, rules)
             outcomes[place] = outcome
             view.show(request.whom, outcome.event.items, seq)

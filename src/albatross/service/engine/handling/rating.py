@@ -13,35 +13,40 @@ from albatross.service.engine.handling.attempting import attempt
 from albatross.service.engine.learned.reacting import Earlier, check_replaces, check_rewards, content_of_request, reaction, reward_of
 from albatross.service.engine.learned.silence import GiveUp, Hushed
 from albatross.service.engine.viewing import find_decision
-from albatross.service.storage.events import SILENCE, Rated, Reacted, Rewards, content_of, decode, event_handle, rewards_handle
+from albatross.service.storage.events import SILENCE, Rated, Reacted, Rewards, decode
+from albatross.service.storage.handles import content_of, event_handle, rewards_handle
 from albatross.service.storage.migration import ANSWERED
 from albatross.service.storage.numbering import answering_handle, answers_before, last_number
 
 
 def feedback(group: Group, request: Feedback) -> Callable[[], Accepted]:
-    check_feedback(request)
+    check_feedback(request, group.model.users, group.model.items)
     handle = event_handle(request.event_id)
     rating = _worth(group, request, handle)
     content = content_of(content_of_request(request, rating))
-    fresh = handle in group.fresh
     known = group.known(handle, content, "event_id")
-    if known is not None and fresh:
-        return lambda: Accepted(group.seqs[known], applied=True, duplicate=True, model_seq=group.model.seq)
     if known is not None:
-        present = group.store.body(known) is not None
-        return lambda: Accepted(known, applied=present, duplicate=True, model_seq=group.model.seq)
+        return _known_before(group, handle, known)
     rated = _answer(group, _rated(group, request, rating), request.event)
-    handles = [(handle, content)]
-    if rated.decision is not None:
-        answer = answering_handle(rated.decision, rated.item, rated.number if isinstance(rated, Reacted) else 0)
-        handles.append((answer, ANSWERED))
     if isinstance(rated, Rated) or rated.replaces is None:
         _check_rated(group, rated)
     place = len(group.late)
+    handles = [(handle, content)]
+    group.fresh[handle] = (place, content)
+    if rated.decision is not None:
+        answer = answering_handle(rated.decision, rated.item, rated.number if isinstance(rated, Reacted) else 0)
+        handles.append((answer, ANSWERED))
+        group.fresh[answer] = (place, ANSWERED)
     group.late.append((rated, handles))
-    for one, kept in handles:
-        group.fresh[one] = (place, kept)
-    return lambda: Accepted(group.seqs[place], applied=True, duplicate=False, model_seq=group.model.seq)
+    return lambda: Accepted(group.seqs[place], True, False, group.model.seq)
+
+
+def _known_before(group: Group, handle: bytes, known: int) -> Callable[[], Accepted]:
+    """The answer to a repeated delivery: in this group, then `known` is a place in it, or of an event in the log."""
+    if handle in group.fresh:
+        return lambda: Accepted(group.seqs[known], applied=True, duplicate=True, model_seq=group.model.seq)
+    present = group.store.body(known) is not None
+    return lambda: Accepted(known, applied=present, duplicate=True, model_seq=group.model.seq)
 
 
 def feedback_batch(group: Group, request: FeedbackBatch) -> Finish:
@@ -134,12 +139,13 @@ def _rated(group: Group, request: Feedback, rating: float) -> Rated:
 
 def _check_rated(group: Group, rated: Rated | Reacted) -> None:
     """The user and the item of a rating must exist, or it must be possible to add them."""
-    view, known = group.view, group.view.number_of(rated.item) is not None or rated.item in group.view.late_items
-    if not known and group.model.genesis.closed:
+    view, model = group.view, group.model
+    known = rated.item in model.items.numbers or view.number_of(rated.item) is not None or rated.item in view.late_items
+    if not known and model.genesis.closed:
         raise UnknownItem(f"item is {rated.item!r}; accepted, as the catalogue is closed: an item that was upserted")
     view.late_ratings += 1
-    stranger = not (rated.user in group.model.users or rated.user in view.late_users or rated.user in group.model.visitors.hosts)
-    if known and not stranger and view.late_ratings <= group.model.affordable:
+    stranger = not (rated.user in model.users.numbers or rated.user in view.late_users or rated.user in model.visitors.hosts)
+    if known and not stranger and model.ratings + view.late_ratings <= model.room.ratings:
         return
     if not known:
         view.late_items.add(rated.item)

@@ -4,8 +4,8 @@ import hashlib
 import itertools
 from typing import cast
 
-from albatross.core.carrying import check_carries
 from albatross.core.errors import InvalidInput
+from albatross.core.sharing.carrying import check_carries
 from albatross.service.api.answers import UsersJoined
 from albatross.service.api.errors import BadValue, UnknownUser
 from albatross.service.api.requests import JoinUsers

@@ -4,23 +4,20 @@ Only `fold_all` changes it, by events in order, both live and in a replay.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from albatross.core.accounts import Accounts
 from albatross.core.agent import Agent
-from albatross.core.carrying import arrive, leave
+from albatross.core.asking.accounts import Accounts
 from albatross.core.errors import InvalidInput
-from albatross.core.memory import footprint, require_memory
 from albatross.core.policy import Policy
-from albatross.core.streams import Turner, stream
+from albatross.core.sharing.carrying import arrive, leave
+from albatross.core.streams import Turner
 from albatross.core.vocabulary import Vocabulary
 from albatross.kernels.operations import Items
 from albatross.kernels.pairs import NOTHING
-from albatross.service.api.errors import NoMemory, UnknownItem
 from albatross.service.engine.learned.descriptions import Descriptions
 from albatross.service.engine.learned.filtering import Filters
 from albatross.service.engine.learned.ledger import (
@@ -36,7 +33,9 @@ from albatross.service.engine.learned.ledger import (
     renewed,
 )
 from albatross.service.engine.learned.options import policy_of
+from albatross.service.engine.learned.pending import PENDING_WINDOW, Pending, still_pending
 from albatross.service.engine.learned.reacting import check_replaces
+from albatross.service.engine.learned.room import ROOM, Room, sizes_for
 from albatross.service.engine.learned.series import SeriesKeeper
 from albatross.service.engine.learned.shared import Shared
 from albatross.service.engine.learned.visitors import Visitors, check_joins
@@ -60,25 +59,10 @@ from albatross.service.storage.events import (
 )
 from albatross.service.storage.store import Base, DamagedLog
 
-ROOM = 64
-"""Initial room for users and items. A full model doubles: the log alone determines when it grows."""
-
-UNLUCKY, AWRY = 256, 72
-"""A policy stores one number of all items contiguously, then the next number. With a multiple of 256 items, all numbers of one item would
-map to the same few places of the processor's cache: 72 more items halve the time of a choice."""
-
-PENDING = 10
-"""Limit of pending items per user: the latest."""
-PENDING_WINDOW = 100_000
-"""A recommendation is pending for so many events, so that users who never answer cost nothing in the long run."""
-
 NONE: Items = np.empty(0, np.int32)
 
 CHUNK = 8192
 """Limit of ratings learned in one call of compiled code."""
-
-Pending = dict[int, int]
-"""Pending items of one user, latest last, each with the event that showed it."""
 
 
 class Unlearned(NamedTuple):
@@ -90,11 +74,6 @@ class Unlearned(NamedTuple):
     ratings: list[float]
     means: list[float | None]
     scores: list[float | None]
-
-
-class Sizes(NamedTuple):
-    users: int
-    items: int
 
 
 class Model:
@@ -131,7 +110,7 @@ class Model:
         self._emptied = 0
         """Rows of visitors whose ratings have moved to rows of users."""
         self.retired: set[int] = set()
-        self.pending: dict[str, Pending] = {}
+        self.pending = Pending()
         self.seq = 0
         self.passed_over: set[int] = set()
         """Events that were erased before this model reached them, and that no later event has explained yet."""
@@ -146,9 +125,7 @@ class Model:
         self.accounts = Accounts()
         self._unlearned = Unlearned([], [], [], [], [], [])
         self._shown: Items | None = None
-        self.affordable = 0
-        """There is memory for at least so many more ratings of known users and items."""
-        self._checked: tuple[int, int, int] | None = None
+        self.room = Room(genesis.seed)
         self._state_id: tuple[int, str] | None = None
 
     def begin_from(self, base: Base) -> None:
@@ -183,7 +160,7 @@ class Model:
             unlearned.means.append(event.mean)
             unlearned.scores.append(event.score)
             if event.user in self.pending:
-                self._answered(event.user, item)
+                self.pending.answer(event.user, item)
             if len(unlearned.users) >= CHUNK:
                 self.learn()
 
@@ -193,12 +170,13 @@ class Model:
             self.lessons += 1
             if event.user not in self.users.numbers:
                 self._make_room(len(self.users) + 1, len(self.items))
-            numbers = [self.items.numbers[placed.item] for placed in event.items]
+            item_numbers, shown = self.items.numbers, self.ledger.item_shown
+            numbers = [item_numbers[placed.item] for placed in event.items]
             for number in numbers:
-                self.ledger.item_shown[number] += 1
-            self.pending[event.user] = still_pending(self.pending.get(event.user, {}), numbers, seq)
+                shown[number] += 1
+            self.pending.show(event.user, numbers, seq)
             if self.decisions % PENDING_WINDOW == 0:
-                self._tidy()
+                self.pending.tidy(seq)
         elif isinstance(event, Item):
             if event.item not in self.items.numbers:
                 self._make_room(len(self.users), len(self.items) + 1)
@@ -251,7 +229,8 @@ class Model:
             self.agent.join(own, row)
             joined(self.ledger, own, row)
             self._emptied += 1
-        self._join_pending(visitor, user)
+        owner = self.users.numbers.get(user)
+        self.pending.join(visitor, user, lambda seq: {} if owner is None else rated_since(self.ledger, owner, seq))
 
     def _fold_departure(self, visitor: str, user: str) -> None:
         """A visitor is joined with a user of another shard, and moves there."""
@@ -298,19 +277,6 @@ class Model:
         renewed(self.ledger, user, item, seq)
         self.lessons += 1
 
-    def _join_pending(self, visitor: str, user: str) -> None:
-        """The pending items of both, except those rated after they were shown."""
-        waiting = [*self.pending.pop(visitor, {}).items(), *self.pending.pop(user, {}).items()]
-        row = self.users.numbers.get(user)
-        oldest = min((seq for _, seq in waiting), default=self.seq)
-        rated = {} if row is None else rated_since(self.ledger, row, oldest)
-        both: Pending = {}
-        for item, seq in sorted(waiting, key=lambda entry: entry[1]):
-            if rated.get(item, 0) < seq:
-                both = still_pending(both, [item], seq)
-        if both:
-            self.pending[user] = both
-
     def _fold_reaction(self, seq: int, event: Reacted) -> None:
         """A named event: a new rating, or the replacement of an earlier one."""
         if not event.event_id and event.decision is not None:
@@ -343,19 +309,12 @@ class Model:
         gone = {dropped.seq for dropped in event.decisions}
         self.passed_over -= gone
         self.expired = max(self.expired, *gone)
-        left = {user: {item: seq for item, seq in waiting.items() if seq not in gone} for user, waiting in self.pending.items()}
-        self.pending = {user: waiting for user, waiting in left.items() if waiting}
+        self.pending.drop(gone)
 
     def _set_rewards(self, rewards: Mapping[str, float]) -> None:
         if rewards:
             check_replaces(self.genesis.policy, self.agent.state)
         self.rewards = rewards
-
-    def _answered(self, user: str, item: int) -> None:
-        waiting = self.pending[user]
-        waiting.pop(item, None)
-        if not waiting:
-            del self.pending[user]
 
     def learn(self) -> None:
         """Learn from the collected ratings, in one call of compiled code."""
@@ -372,24 +331,13 @@ class Model:
         self.series.add(ratings, means, scores)
         self.ratings += users.size
         self.lessons += users.size
-        self.affordable -= users.size
-
-    def sizes_for(self, n_users: int, n_items: int) -> Sizes:
-        """The sizes of a model with room for so many."""
-        users, items = self.agent.n_users, self.agent.n_items
-        while users < n_users:
-            users *= 2
-        while items < n_items:
-            items *= 2
-            items += AWRY if items % UNLUCKY == 0 else 0
-        return Sizes(users, items)
 
     def _make_room(self, n_users: int, n_items: int) -> None:
         """Grow if there is no room for so many. Collected ratings are learned first: the time of growth is part of the order."""
         if n_users <= self.agent.n_users and n_items <= self.agent.n_items:
             return
         self.learn()
-        sizes, spare = self.sizes_for(n_users, n_items), self.spare
+        sizes, spare = sizes_for(self.agent, n_users, n_items), self.spare
         if spare is not None and (spare.n_users, spare.n_items) == sizes:
             self.agent = spare
         else:
@@ -398,27 +346,6 @@ class Model:
         if self.shared is not None:
             self.shared.serve(self.agent)
         self.ledger = grown(self.ledger, *sizes)
-
-    def check_room(self, n_users: int, n_items: int, n_ratings: int) -> None:
-        """Refuse what the policy or the machine cannot hold, before it is written: otherwise no later start would succeed."""
-        sizes = self.sizes_for(n_users, n_items)
-        ratings = 1 << max(self.ratings + n_ratings - 1, 0).bit_length()
-        wanted = (*sizes, ratings)
-        if wanted == self._checked:
-            return
-        if sizes.items > self.agent.n_items:
-            try:
-                self.policy.init(1, sizes.items, partial(stream, self.genesis.seed), None)
-            except InvalidInput as error:  # a policy with given features supports only so many
-                raise UnknownItem(f"there is no room for item {n_items}: {error}") from error
-        now = footprint(self.policy, self.agent.n_users, self.agent.n_items)
-        then = footprint(self.policy, *sizes, ratings)
-        growing = sizes != (self.agent.n_users, self.agent.n_items)
-        try:
-            require_memory(then + growing * now, f"a model of {sizes.users:,} users, {sizes.items:,} items and {ratings:,} ratings")
-        except InvalidInput as error:
-            raise NoMemory(str(error)) from error
-        self._checked, self.affordable = wanted, ratings - self.ratings
 
     @property
     def n_users(self) -> int:
@@ -439,11 +366,6 @@ class Model:
         if self._shown is None:
             self._shown = np.setdiff1d(np.arange(len(self.items), dtype=np.int32), np.fromiter(self.retired, np.int32), assume_unique=True)
         return self._shown
-
-    def _tidy(self) -> None:
-        """Drop expired pending items; `waiting_at` ignores them anyway."""
-        oldest = self.seq - PENDING_WINDOW
-        self.pending = {user: waiting for user, waiting in self.pending.items() if max(waiting.values()) > oldest}
 
     @property
     def state_id(self) -> str:
@@ -484,7 +406,7 @@ class Model:
         self.version, self.told, self.base = saved["version"], saved["told"], saved.get("base", 0)
         self.visitors = Visitors(saved["visitors"], saved.get("elsewhere"))
         self._emptied = sum(visitor in self.users for visitor in (*self.visitors.users, *self.visitors.elsewhere))
-        self.pending = {user: dict(waiting) for user, waiting in saved["pending"].items()}
+        self.pending = Pending({user: dict(waiting) for user, waiting in saved["pending"].items()})
         self.seq, self.ratings, self.decisions = saved["seq"], saved["ratings"], saved["decisions"]
         self.series.width, self.series.count = saved["series"]["width"], saved["series"]["count"]
         if sums.shape != self.series.sums.shape:
@@ -496,24 +418,3 @@ class Model:
 
 def _no_version(number: int) -> Sequence[bytes | None]:
     raise DamagedLog(f"the payloads of version {number} are missing")
-
-
-def still_pending(before: Pending, shown: Iterable[int], seq: int) -> Pending:
-    """The pending items of a user after event `seq` has shown these items: the latest, up to the limit."""
-    after = dict(before)
-    for item in shown:
-        after.pop(item, None)
-        after[item] = seq
-    while len(after) > PENDING:
-        del after[next(iter(after))]
-    return after
-
-
-def waiting_at(pending: Pending | None, seq: int) -> list[int]:
-    """The pending items when event `seq` is decided, latest first."""
-    if pending is None:
-        return []
-    oldest = seq - PENDING_WINDOW
-    if next(iter(pending.values()), seq) > oldest:  # the oldest of them, because the latest are last
-        return list(reversed(pending))
-    return [item for item, shown in reversed(pending.items()) if shown > oldest]

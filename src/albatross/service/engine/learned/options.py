@@ -9,10 +9,10 @@ from msgspec import Struct
 
 from albatross import policies
 from albatross.core.errors import InvalidInput, check_whole, unknown
-from albatross.core.outside import digest_of, known_by, reference_to
+from albatross.core.foreign.outside import digest_of, known_by, reference_to
 from albatross.core.policy import Policy
+from albatross.kernels.building.sources import is_ours
 from albatross.kernels.compiling import source_fingerprint
-from albatross.kernels.sources import is_ours
 from albatross.service.api.errors import BadValue
 from albatross.service.api.values import check_id
 from albatross.service.engine.learned.reacting import check_rewards

@@ -8,7 +8,8 @@ from albatross.kernels.operations import offers, replace
 from albatross.service.api.errors import BadValue
 from albatross.service.api.requests import Feedback
 from albatross.service.api.values import MOST_REWARDS, check_count, check_id, check_rating
-from albatross.service.storage.events import Rated, RatingContent, Reacted, ReactionContent
+from albatross.service.storage.events import Rated, Reacted
+from albatross.service.storage.handles import RatingContent, ReactionContent
 from albatross.service.storage.numbering import answering_handle, answers_before
 
 

@@ -7,7 +7,8 @@ import time
 from typing import NamedTuple
 
 from albatross.service.engine.learned.model import Model
-from albatross.service.storage.events import Decided, Dropped, Expire, decode, handles_of
+from albatross.service.storage.events import Decided, Dropped, Expire, decode
+from albatross.service.storage.handles import handles_of
 from albatross.service.storage.numbering import answering_handle
 from albatross.service.storage.store import Store
 

@@ -6,51 +6,20 @@ time than everything else done here.
 
 import asyncio
 import time
-from typing import Protocol
-
-import msgspec
 
 from albatross.service.api.answers import Problem
-from albatross.service.api.errors import NotJson, NotReady, Refused, TooLarge, TooSlow
-from albatross.service.http.metrics import Meter
-from albatross.service.http.problems import MEDIA_TYPE, of_error, problem
+from albatross.service.api.errors import Refused
+from albatross.service.http.wire import refusals
+from albatross.service.http.wire.application import Application
 from albatross.service.http.wire.crowd import CROWDED, HEAD_SECONDS, IDLE_SECONDS, LINGER_SECONDS, READ_SECONDS, SLOW_BODY, Crowd
-from albatross.service.http.wire.exchange import STATUS_LINES, Exchange
-from albatross.service.http.wire.receiver import MAX_HEAD, HeadTooLarge, NotHttp, Receiver
+from albatross.service.http.wire.exchange import Exchange
+from albatross.service.http.wire.receiver import HeadTooLarge, NotHttp, Receiver
 
-MAX_BODY = 2**20
 MAX_DISCARDED = 2**24
 """Bytes of a refused body that are still read. Many clients read the answer only after they have sent everything."""
 
 SHED_SECONDS = 0.1
 """How long a client is not read after a refusal for overload, because refusing costs time too."""
-
-NOT_HTTP = problem(400, "not-http", "the request is not valid HTTP")
-HEAD_TOO_LARGE = problem(431, "head-too-large", f"the request line and the headers have more than {MAX_HEAD} bytes; accepted: up to that")
-HEAD_TOO_SLOW = of_error(TooSlow(f"the request line and the headers did not arrive within {HEAD_SECONDS:g} s"))
-NOT_HTTP_BODY = NotJson("the body is not valid HTTP")
-BODY_TOO_LARGE = TooLarge(f"the body is larger than {MAX_BODY} bytes; accepted: up to that")
-ENDING = NotReady("the service is ending")
-CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-
-
-class Application(Protocol):
-    """The application behind a connection."""
-
-    wire: Meter
-    """Counts answers to bytes that never became a request."""
-
-    def open(self, exchange: Exchange) -> None:
-        """The head has arrived: admit or refuse the request. May answer at once."""
-
-    def act(self, exchange: Exchange) -> None:
-        """An admitted request has arrived completely: answer it, now or later."""
-
-    def leave(self, exchange: Exchange) -> None:
-        """The exchange is over."""
-
-    def refuse(self, exchange: Exchange, error: BaseException) -> None:
-        """Answer with an error."""
 
 
 class Connection(asyncio.Protocol):
@@ -198,7 +167,7 @@ class Connection(asyncio.Protocol):
     def give_up_head(self) -> None:
         """No complete head came in time."""
         if self._receiver.in_head:
-            self._tell(HEAD_TOO_SLOW)
+            self._tell(refusals.HEAD_TOO_SLOW)
         self._turn_away()
 
     def give_up_body(self) -> None:
@@ -220,7 +189,7 @@ class Connection(asyncio.Protocol):
         elif self._current is None and not self.transport.can_write_eof() and not self.transport.get_write_buffer_size():
             self.hang_up()  # closing TLS would wait for a client that does not listen
         else:
-            self.refuse(ENDING)
+            self.refuse(refusals.ENDING)
             self._turn_away()
 
     # The next step.
@@ -245,7 +214,7 @@ class Connection(asyncio.Protocol):
                 self._stumble()
                 break
             except HeadTooLarge:
-                self._tell(HEAD_TOO_LARGE)
+                self._tell(refusals.HEAD_TOO_LARGE)
                 self._turn_away()
                 break
             self._deaf = receiver.over
@@ -287,7 +256,7 @@ class Connection(asyncio.Protocol):
         if exchange.size:
             self._check_size(exchange, exchange.size)
         elif b"expect" in exchange.headers and not exchange.complete:
-            self.transport.write(CONTINUE)
+            self.transport.write(refusals.CONTINUE)
 
     def _wait(self) -> None:
         """Tell the crowd what we wait for."""
@@ -310,8 +279,8 @@ class Connection(asyncio.Protocol):
             heads[self] = time.monotonic() + HEAD_SECONDS
 
     def _check_size(self, exchange: Exchange, more: int) -> None:
-        if exchange.size > MAX_BODY:
-            self.application.refuse(exchange, BODY_TOO_LARGE)
+        if exchange.size > refusals.MAX_BODY:
+            self.application.refuse(exchange, refusals.BODY_TOO_LARGE)
         elif not self.crowd.hold(exchange, more):
             self.application.refuse(exchange, CROWDED)
 
@@ -323,7 +292,7 @@ class Connection(asyncio.Protocol):
     def _stumble(self) -> None:
         """Bytes arrived that are not HTTP. Answer what came before them, then end."""
         if self._current is None and not self._receiver.pipeline:
-            self._tell(NOT_HTTP)
+            self._tell(refusals.NOT_HTTP)
             self._turn_away()
             return
         self._deaf = self._silent = True
@@ -337,7 +306,7 @@ class Connection(asyncio.Protocol):
         """End, if the client sends no more and everything is answered."""
         if self._current is not None:
             if not self._current.complete:  # and never will be
-                self.refuse(NOT_HTTP_BODY)
+                self.refuse(refusals.NOT_HTTP_BODY)
                 self._turn_away()
         elif not self._rest and not self._receiver.pipeline:
             self._turn_away()
@@ -345,9 +314,7 @@ class Connection(asyncio.Protocol):
     def _tell(self, content: Problem) -> None:
         """Answer bytes that never became a request."""
         self.application.wire.observe(content.status, 0.0)
-        body = msgspec.json.encode(content)
-        head = b"%bcontent-type: %b\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
-        self.transport.write(head % (STATUS_LINES[content.status], MEDIA_TYPE, len(body)) + body)
+        self.transport.write(refusals.farewell(content))
 
     def _turn_away(self) -> None:
         """End, perhaps within a request. Closing while the client still sends would discard the answer before it reads it."""

@@ -9,8 +9,8 @@ from albatross.service.api.errors import Overloaded
 from albatross.service.http.metrics import Meter
 
 if TYPE_CHECKING:
+    from albatross.service.http.access.keys import Key
     from albatross.service.http.application import Application, Served
-    from albatross.service.http.keys import Key
 
 HEADERS = frozenset({b"host", b"origin", b"authorization", b"content-length", b"expect"})
 """The only header fields that are read."""

@@ -12,7 +12,8 @@ from socket import SHUT_RDWR, socket
 
 from albatross.core.errors import InvalidInput
 from albatross.service.api.errors import Refused
-from albatross.service.http.wire.connection import Application, Connection
+from albatross.service.http.wire.application import Application
+from albatross.service.http.wire.connection import Connection
 from albatross.service.http.wire.crowd import HEAD_SECONDS, LINGER_SECONDS, Crowd
 
 PAUSE_SECONDS = 0.1

@@ -10,7 +10,8 @@ transaction that writes to its own log. If another shard was first, nothing is k
 import contextlib
 from collections.abc import Sequence
 
-from albatross.service.storage.events import Joined, decode, handles_of, is_join, is_shared
+from albatross.service.storage.events import Joined, decode, is_join, is_shared
+from albatross.service.storage.handles import handles_of
 from albatross.service.storage.mark import Head
 from albatross.service.storage.migration import ANSWERED
 from albatross.service.storage.postgres.bases import BEGIN

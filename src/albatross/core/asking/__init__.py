@@ -1,0 +1,1 @@
+"""What else an agent can be asked: many choices at once, beliefs, and accounts of a choice."""

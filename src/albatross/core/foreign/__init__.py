@@ -1,0 +1,1 @@
+"""Policies from outside this package, compiled or in plain Python."""

@@ -1,0 +1,183 @@
+"""A log in a SQLite file, for reading: it looks as it did when the reading began."""
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from albatross.core.errors import InvalidInput
+from albatross.service.api.errors import NotWritten
+from albatross.service.storage.events import FORMAT
+from albatross.service.storage.mark import Head
+from albatross.service.storage.store import NO_CHAIN, SALT, Base, DamagedLog, Found, Written, check_rows, digest_of
+
+CHUNK = 10_000
+"""Rows read at a time."""
+HANDLES_AT_ONCE = 256
+"""Handles per SELECT statement."""
+
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError, TypeError)
+"""The errors of a damaged file: from SQLite, from decoding SQLite's message, and for a value of the wrong type."""
+
+
+class LogReader:
+    """A log as it was when it was opened. A writer may go on."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._connection = connect(path, readonly=True)
+        try:
+            check_format(path, self._connection)
+            self._connection.execute("BEGIN")  # from here on, all reads see the same snapshot
+            self._head = self._last()
+        except UNREADABLE as error:
+            self._connection.close()
+            raise refusal(path, error) from error
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _last(self) -> Head:
+        last = self._connection.execute("SELECT seq, chain FROM log ORDER BY seq DESC LIMIT 1").fetchone()
+        head = Head(*last) if last is not None else Head(0, NO_CHAIN)
+        if not isinstance(head.chain, bytes):
+            raise TypeError(f"the chain of event {head.seq} is gone")
+        return head
+
+    @property
+    def head(self) -> Head:
+        return self._head
+
+    def find(self, handle: bytes) -> Found | None:
+        return self.find_all([handle]).get(handle)
+
+    def find_all(self, handles: Sequence[bytes]) -> dict[bytes, Found]:
+        known: dict[bytes, Found] = {}
+        for start in range(0, len(handles), HANDLES_AT_ONCE):
+            wanted = handles[start : start + HANDLES_AT_ONCE]
+            # Pad with the first handle, so that a few prepared statements serve all lengths.
+            size = next(size for size in (1, 4, 16, 64, HANDLES_AT_ONCE) if size >= len(wanted))
+            question = f"SELECT handle, seq, content FROM handles WHERE handle IN ({', '.join('?' * size)})"
+            padded = [*wanted, *[wanted[0]] * (size - len(wanted))]
+            try:
+                rows = self._connection.execute(question, padded).fetchall()
+            except UNREADABLE as error:
+                raise DamagedLog(f"{self.path} is damaged in its table of handles: {error}") from error
+            known.update((handle, Found(seq, content)) for handle, seq, content in rows)
+        return known
+
+    def body(self, seq: int) -> bytes | None:
+        try:
+            body, digest = self._connection.execute("SELECT body, digest FROM log WHERE seq = ?", (seq,)).fetchone() or (None, b"")
+            sound = body is None or digest_of(body) == digest
+        except UNREADABLE as error:
+            raise DamagedLog(f"{self.path} is damaged at event {seq}: {error}") from error
+        if not sound:
+            raise DamagedLog(f"{self.path} is damaged at event {seq}: its content does not have the digest that was kept with it")
+        return None if body is None else body[SALT:]
+
+    def chain_at(self, seq: int) -> bytes | None:
+        if seq == 0:
+            return NO_CHAIN
+        try:
+            found = self._connection.execute("SELECT chain FROM log WHERE seq = ?", (seq,)).fetchone()
+        except UNREADABLE as error:
+            raise DamagedLog(f"{self.path} is damaged at event {seq}: {error}") from error
+        return found[0] if found is not None and isinstance(found[0], bytes) else None
+
+    def handles(self) -> Iterator[list[tuple[bytes, int, bytes]]]:
+        try:
+            cursor = self._connection.execute("SELECT handle, seq, content FROM handles")
+            while rows := cursor.fetchmany(CHUNK):
+                yield rows
+        except UNREADABLE as error:
+            raise DamagedLog(f"{self.path} is damaged in its table of handles: {error}") from error
+
+    def version(self, number: int) -> Sequence[bytes | None]:
+        raise DamagedLog(f"{self.path} is damaged: it names version {number} of what shards exchange, and a folder is one shard")
+
+    def base_version(self) -> int:
+        return 0
+
+    def base(self, version: int) -> Base:
+        raise DamagedLog(f"{self.path} is damaged: it names a base of several shards, but a folder is one shard")
+
+    def read(self, checked: bool = True) -> Iterator[tuple[int, list[bytes | None]]]:
+        chain = NO_CHAIN
+        for rows in self.rows():
+            if checked:
+                chain = check_rows(str(self.path), chain, rows)
+            yield rows[0][0], [None if row[1] is None else row[1][SALT:] for row in rows]
+
+    def rows(self) -> Iterator[list[Written]]:
+        before = 0
+        for rows in self._chunks("SELECT seq, body, digest, chain FROM log ORDER BY seq"):
+            if rows[0][0] != before + 1 or rows[-1][0] != before + len(rows):
+                missing = next(expected for expected, row in enumerate(rows, start=before + 1) if row[0] != expected)
+                raise DamagedLog(f"{self.path} is damaged at event {missing}: it is missing")
+            yield rows
+            before += len(rows)
+        if before != self._head.seq:
+            raise DamagedLog(f"{self.path} is damaged behind event {before}: {self._head.seq} events were expected")
+
+    def _chunks(self, query: str) -> Iterator[list[Written]]:
+        cursor = None
+        before = 0
+        while True:
+            try:
+                if cursor is None:
+                    cursor = self._connection.execute(query)
+                rows: list[Written] = cursor.fetchmany(CHUNK)
+            except UNREADABLE as error:
+                raise DamagedLog(f"{self.path} is damaged behind event {before}: {error}") from error
+            if not rows:
+                return
+            yield rows
+            before = rows[-1][0]
+
+    def copy(self, target: Path) -> None:
+        """Copy the whole log, as seen here, to a new file without a journal."""
+        try:
+            with contextlib.closing(sqlite3.connect(target, isolation_level=None)) as copy:
+                self._connection.backup(copy)
+                copy.execute("PRAGMA journal_mode = DELETE").fetchall()
+        except sqlite3.Error as error:
+            raise NotWritten(f"{target} could not be written ({error})") from error
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def format_of(path: Path) -> int:
+    """The format of a log."""
+    with contextlib.closing(connect(path, readonly=True)) as connection:
+        try:
+            version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+        except UNREADABLE as error:
+            raise refusal(path, error) from error
+    if version == 0 and not {"log", "keys"} <= tables:
+        raise DamagedLog(f"{path} is damaged: it is empty, or not a log of albatross")
+    return version or 1
+
+
+def check_format(path: Path, connection: sqlite3.Connection) -> None:
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version != FORMAT:
+        raise InvalidInput(f"{path} has format {version}; accepted: {FORMAT}")
+
+
+def connect(path: Path, readonly: bool = False) -> sqlite3.Connection:
+    mode = "ro" if readonly else "rw"
+    try:
+        return sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False, timeout=1.0
+        )
+    except sqlite3.Error as error:
+        raise refusal(path, error) from error
+
+
+def refusal(path: Path, error: BaseException) -> InvalidInput:
+    if getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
+        return InvalidInput(f"{path} is in use by another process; accepted: one process per folder")
+    return DamagedLog(f"{path} is damaged or is not a log of albatross: {error}")

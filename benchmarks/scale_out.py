@@ -2,8 +2,9 @@
 
 Batches of ratings go to one front, on one machine with everything else. Of each part, the model has the processor time of a group of
 ratings that is committed together, and of a rating; they are measured with one batch under way, on one shard. What an exchange costs is
-measured in the same way on two. The model then says how many events a second there are with several batches under way, while others use
-the processors as much as they did in that run. Every run is repeated, because runs on a shared machine differ.
+measured in the same way on two. The model then says how many events a second there are with several batches under way: at most, if
+others on this machine gave way, and at least, if they kept what they used of the processors in that run. On a machine that does nothing
+else these are the same. Every run is repeated, because runs differ.
 """
 
 import asyncio
@@ -135,7 +136,7 @@ class Model(NamedTuple):
         rate = 0.0
         for _ in range(200):  # how busy the processors are depends on the rate, which depends on that
             load = min((rate * whole.sum() + exchanging) / left, 0.99)
-            longer = cores / left / (1 - load**cores)
+            longer = 1 / (1 - load**cores)
             at_shards = (own * longer + slices * self.flush) / max(1 - pausing * longer, 0.1)
             rate += 0.1 * (_throughput(at_shards, rest * longer, MOST_BATCHES) - rate)
         return rate * LINES
@@ -193,8 +194,8 @@ async def measure(server: PrivatePostgres, scratch: Path) -> None:
     columns = (
         "shards",
         "events per second",
-        "by the model",
-        "differs by",
+        "model, others give way",
+        "model, others stay",
         "versions per second",
         "µs per event",
         "journal bytes per event",
@@ -203,11 +204,12 @@ async def measure(server: PrivatePostgres, scratch: Path) -> None:
     print(f"| {' | '.join(columns)} |", "|" + " ---: |" * len(columns), sep="\n")
     for shards, found in runs.items():
         rates = [run.events / run.seconds for run in found]
-        said = [model.events_a_second(shards, run.versions / run.seconds, run.others) for run in found]
+        most, least = (
+            [model.events_a_second(shards, run.versions / run.seconds, share * run.others) for run in found] for share in (0.0, 1.0)
+        )
         told = (
             _range(rates, ",.0f"),
-            _range(said, ",.0f"),
-            _range([model_rate / rate - 1 for model_rate, rate in zip(said, rates, strict=True)], "+.0%"),
+            *(_range([said / rate - 1 for said, rate in zip(bound, rates, strict=True)], "+.0%") for bound in (most, least)),
             _range([run.versions / run.seconds for run in found], ".0f"),
             _range([run.spent.sum() / run.events * 1e6 for run in found], ".0f"),
             _range([run.written / run.events for run in found], ",.0f"),

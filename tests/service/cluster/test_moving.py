@@ -69,9 +69,9 @@ def town(address: str, tmp_path: Path) -> Iterator[Town]:
 
 
 def visitor(town: Town, shard: int, event: str | None = "click") -> Decision:
-    """A decision for a visitor without an id, whom this shard names."""
+    """A decision for a visitor without an id, whom this shard names. It shows an item of its own."""
     while True:
-        decision = town.ask(Recommend(None, candidates=DRINKS))
+        decision = town.ask(Recommend(None, candidates=[f"drink {shard}"]))
         if shard_of(decision.user, SHARDS) == shard:
             if event is not None:
                 town.ask(Feedback(f"first of {decision.user}", event=event, decision_id=decision.decision_id))

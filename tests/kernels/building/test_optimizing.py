@@ -1,6 +1,7 @@
 """An entry into compiled code is optimized once, with all that it calls; what others compile is left alone."""
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -86,9 +87,24 @@ def test_a_function_that_python_and_an_entry_call_serves_both() -> None:
     assert shared(4.0) == 3.0
 
 
+def lengthy() -> Callable[[float], float]:
+    """A function too long to be copied into its callers, unless there is only one and nobody else can call it."""
+    steps = (f"    if x > {number}.5: x += math.sqrt(x + {number}.0)" for number in range(100))
+    found: dict[str, Any] = {"math": math}
+    exec("\n".join(["def long(x):", *steps, "    return x"]), found)
+    return kernel(found["long"])  # type: ignore[no-any-return]
+
+
+long = lengthy()
+
+
+def longer(x: float) -> float:
+    return long(x) + 1.0
+
+
 def test_what_an_entry_calls_becomes_part_of_it() -> None:
     """Nobody else can call it, so no machine code of its own is left."""
-    compiled = program(outer)
-    compiled(3.0)
+    compiled = program(longer)
+    assert compiled(3.0) == longer(3.0)
     (code,) = compiled.inspect_llvm().values()  # type: ignore[attr-defined]
-    assert [line for line in code.splitlines() if line.startswith("define") and "middle" in line] == []
+    assert [line for line in code.splitlines() if line.startswith("define") and "4longB" in line] == []

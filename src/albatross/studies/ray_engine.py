@@ -10,6 +10,10 @@ from albatross.core.errors import InvalidInput
 from albatross.core.extras import install_command
 from albatross.studies.trials import Result, Trial, run
 
+STILLBORN = "Starting Ray client server failed"
+"""Ray's head forks a server for each client out of a process of many threads, and now and then it dies at once. The next one lives."""
+TRIES = 3
+
 
 def check_ray(engine: str) -> None:
     """Refuse if Ray is missing, or the part of it that connects to a remote cluster."""
@@ -46,11 +50,15 @@ def ray_results(trials: Sequence[Trial], order: Sequence[int], address: str | No
 
 def _start(ray: Any, address: str | None) -> None:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    try:
-        ray.init(address=address or "local", include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        hint = "its head must run with --ray-client-server-port and --runtime-env-agent-port, both with a number"
-        raise InvalidInput(f"no Ray cluster answers at {address}; {hint}: {error}") from error
+    for left in reversed(range(TRIES)):
+        try:
+            ray.init(address=address or "local", include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+            return
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            if left and STILLBORN in str(error):
+                continue
+            hint = "its head must run with --ray-client-server-port and --runtime-env-agent-port, both with a number"
+            raise InvalidInput(f"no Ray cluster answers at {address}; {hint}: {error}") from error
 
 
 def _run_numbered(position: int, trial: Trial, environment: Any) -> tuple[int, Result]:

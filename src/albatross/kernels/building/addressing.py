@@ -12,6 +12,7 @@ from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import infer_getattr, lower_builtin, lower_getattr_generic, models, register_model, type_callable
@@ -90,8 +91,9 @@ def size_of(kind: Any) -> int:
     if _is_tuple(kind):
         return sum(size_of(part) for part in kind)
     context: Any = cpu_target.target_context
-    context.refresh()  # otherwise some types may not be known yet
-    size: int = context.get_abi_sizeof(context.get_value_type(kind))
+    with global_compiler_lock:  # engines of one process start in their own threads
+        context.refresh()  # otherwise some types may not be known yet
+        size: int = context.get_abi_sizeof(context.get_value_type(kind))
     return -(-size // WORD) * WORD
 
 

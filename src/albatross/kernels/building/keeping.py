@@ -66,8 +66,9 @@ def _words(kind: Any, value: Any) -> list[int] | None:
     if isinstance(value, tuple):
         parts = [_words(kind[number], part) for number, part in enumerate(value)]
         return None if None in parts else [word for part in parts if part is not None for word in part]
-    if isinstance(kind, types.Array):  # nothing counts references, so there is no owner
-        return [0, 0, value.size, value.itemsize, value.ctypes.data, *value.shape, *(stride % 2**64 for stride in value.strides)]
+    if isinstance(kind, types.Array):
+        # Nothing counts references, so no memory has an owner. The array itself is there for parts that run in Python.
+        return [0, id(value), value.size, value.itemsize, value.ctypes.data, *value.shape, *(stride % 2**64 for stride in value.strides)]
     if isinstance(kind, types.NumPyRandomGeneratorType):
         inside = value.bit_generator.ctypes
         functions = (ctypes.cast(each, ctypes.c_void_p).value for each in (inside.next_uint64, inside.next_uint32, inside.next_double))

@@ -63,12 +63,13 @@ def test_an_edit_to_a_function_called_from_another_file_is_noticed(tmp_path: Pat
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A package of three files, in place of ours."""
+    """A package of three files, in place of ours, of which nothing is noted on disk yet."""
     for name in ("kernels/small.py", "policies/mine.py", "policies/other.py"):
         file = tmp_path / "package" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("answer = 1\n")
     monkeypatch.setattr(compiling, "PACKAGE", tmp_path / "package")
+    monkeypatch.setattr(compiling, "cache_root", lambda: tmp_path)
     return tmp_path / "package"
 
 
@@ -86,8 +87,7 @@ def test_what_an_edit_compiles_anew(package: Path, edited: str, compiled_anew: b
     assert (fingerprint(package / "policies" / "mine.py") != before) is compiled_anew
 
 
-def test_a_damaged_note_of_what_the_source_says_is_replaced(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiling, "cache_root", lambda: tmp_path)
+def test_a_damaged_note_of_what_the_source_says_is_replaced(package: Path, tmp_path: Path) -> None:
     before = compiling._fingerprint.__wrapped__()
     (note,) = tmp_path.glob("*.syntax")
     assert note.read_text() == before

@@ -25,7 +25,7 @@ from benchmarks import machine
 from benchmarks.serving import EVENTS, IN_FLIGHT, ITEMS, RANK, USERS
 
 GROUPS, WARM_UP_GROUPS = 500, 100
-KINDS = ("recommendation", "… with where", "… with explain", "feedback", "… by an event")
+KINDS = ("recommendation", "… with where", "… with reasons", "… with explain", "feedback", "… by an event")
 WHERE = Where(attribute="category", is_="c3")
 
 
@@ -40,6 +40,7 @@ def ticket(kind: str, number: int) -> Ticket:
     requests: dict[str, Request[Any]] = {
         "recommendation": Recommend(user),
         "… with where": Recommend(user, where=WHERE),
+        "… with reasons": Recommend(user, explain="reasons"),
         "… with explain": Recommend(user, explain=True),
         "feedback": Feedback(name, 1.0 + number % 5, user=user, item=item),
         "… by an event": Feedback(name, None, user=user, item=item, event=EVENTS[number % len(EVENTS)]),

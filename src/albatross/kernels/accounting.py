@@ -16,6 +16,24 @@ from albatross.kernels.pairs import NOTHING, Pairs, find_pair
 TINY = sys.float_info.min
 UNKNOWN = -1
 """In place of a count: the policy does not provide it."""
+WORTH_NAMING = 0.1
+"""A rating is named if its contribution is at least this share of all listed contributions."""
+
+
+class Brief(NamedTuple):
+    """The columns of a row of numbers that gives the reasons for an item. Ratings to name follow: item, rating and contribution of each."""
+
+    rated: int = 0
+    """How many items the user has rated; `UNKNOWN` if the policy cannot decompose its mean."""
+    total: int = 1
+    """The sum of the contributions of these ratings to the mean."""
+    own: int = 2
+    """How often the user has rated the item itself; `UNKNOWN` if the policy does not remember."""
+
+
+BRIEF = Brief()
+NAMED, NAMED_COLUMNS = len(BRIEF), 3
+"""Column of the first named rating, and number of columns of each. Its item is `NOTHING` if there is none."""
 
 
 class Account(NamedTuple):
@@ -32,10 +50,8 @@ class Account(NamedTuple):
     """… and their eigenvectors, one per row."""
     widths: Matrix
     """Per item shown: how uncertain its mean is, now and after one more rating."""
-    totals: Vector
-    """Per item shown: the sum of the contributions of the user's ratings to its mean."""
-    own: NDArray[np.int64]
-    """Per item shown: how often the user has rated it."""
+    brief: Matrix
+    """Per item shown, what its reasons need: `Brief`."""
     largest: NDArray[np.int32]
     """Per item shown: the rated items with the largest contributions, largest first …"""
     ratings: Matrix
@@ -104,20 +120,27 @@ def describe(state: Any, settings: Any, scratch: Any, user: int, account: Accoun
 
 
 @kernel
-def account_for(state: Any, settings: Any, scratch: Any, user: int, known: bool, place: int, item: int, account: Account) -> None:
-    """The item at this place of a slate: its width, the contribution of the user's ratings to its mean, and the largest of them."""
-    for more in range(2):
-        account.widths[place, more] = _width(state, settings, scratch, user, item, more)
-    account.own[place] = _rated(state, user, item)[0] if known else 0
-    account.totals[place] = 0.0
+def account_for(
+    state: Any, settings: Any, scratch: Any, user: int, known: bool, place: int, item: int, average: float, whole: bool, account: Account
+) -> None:
+    """The item at this place of a slate: the contribution of the user's ratings to its mean, the largest of them, and those to name.
+
+    `average`: the mean of all ratings. `whole`: also how uncertain its mean is.
+    """
+    if whole:
+        for more in range(2):
+            account.widths[place, more] = _width(state, settings, scratch, user, item, more)
+    brief = account.brief[place]
+    brief[BRIEF.own] = _rated(state, user, item)[0] if known else 0
     count = _attribute(state, settings, scratch, user, item, account.rated, account.parts) if known else 0
-    account.sizes[1] = count
+    account.sizes[1] = brief[BRIEF.rated] = count
     if count > account.rated.size:
         return
     largest, told = account.largest[place], account.largest_parts[place]
+    brief[BRIEF.total] = 0.0
     for position in range(count):
         part = account.parts[position]
-        account.totals[place] += part
+        brief[BRIEF.total] += part
         behind = min(position, told.size)
         while behind > 0 and abs(told[behind - 1]) < abs(part):
             behind -= 1
@@ -129,3 +152,25 @@ def account_for(state: Any, settings: Any, scratch: Any, user: int, known: bool,
     for position in range(account.sizes[2]):
         plays, total = _rated(state, user, largest[position])
         account.ratings[place, position] = total / plays if plays > 0 else math.nan
+    _name(largest, account.ratings[place], told, account.sizes[2], average, brief)
+
+
+@kernel
+def _name(items: Items, ratings: Vector, parts: Vector, count: int, average: float, brief: Vector) -> None:
+    """Name the ratings that speak most for the item: those not below the average or, if none of them does, the others."""
+    all_parts = 0.0
+    for position in range(count):
+        all_parts += abs(parts[position])
+    column = NAMED
+    for liked in (True, False):
+        for position in range(count):
+            rating, part = ratings[position], parts[position]
+            speaks = part > 0.0 and part >= WORTH_NAMING * all_parts and not math.isnan(rating)
+            if speaks and (rating >= average) == liked and column < brief.size:
+                brief[column], brief[column + 1], brief[column + 2] = items[position], rating, part
+                column += NAMED_COLUMNS
+        if column > NAMED:
+            break
+    while column < brief.size:
+        brief[column] = NOTHING
+        column += NAMED_COLUMNS

@@ -7,7 +7,7 @@ from albatross.core.agent import Agent
 from albatross.core.asking.accounts import MOST_PARTS, Accounts
 from albatross.core.asking.beliefs import belief_about, parts_of_mean, widths_of
 from albatross.core.policy import Policy
-from albatross.kernels.accounting import UNKNOWN
+from albatross.kernels.accounting import BRIEF, UNKNOWN
 from albatross.policies.alb import ALB
 from albatross.policies.item_mean import ItemMean
 from albatross.policies.mean_field import MeanField
@@ -27,6 +27,7 @@ def test_an_account_is_what_is_said_one_by_one(policy: Policy) -> None:
     accounts = Accounts()
     account = accounts.of(agent, agent.exploring, USER, True, items.tolist())
     assert accounts.of_each(agent, agent.exploring, [0, USER], True, [[3, 2, 5], items.tolist()])[1] == account
+    assert Accounts().reasons(agent, agent.exploring, [0, USER], True, [[3, 2, 5], items.tolist()], 0.0)[1] == account.brief
     belief = belief_about(agent, USER)
     assert belief is not None
     assert np.array_equal(account.center, belief.center)
@@ -39,7 +40,8 @@ def test_an_account_is_what_is_said_one_by_one(policy: Policy) -> None:
         assert widths is not None
         assert found is not None
         assert tuple(account.widths[place]) == widths
-        assert account.totals[place] == pytest.approx(found.parts.sum())
+        assert account.brief[place][BRIEF.rated] == found.items.size
+        assert account.brief[place][BRIEF.total] == pytest.approx(found.parts.sum())
         largest = np.argsort(-np.abs(found.parts), kind="stable")[:MOST_PARTS]
         told = account.sizes[2]
         assert told == largest.size
@@ -47,12 +49,12 @@ def test_an_account_is_what_is_said_one_by_one(policy: Policy) -> None:
         assert account.largest_parts[place][:told] == found.parts[largest].tolist()
         pairs = agent.state.pairs
         own = [entry for entry in range(pairs.used[1]) if pairs.following[entry] != -2 and pairs.items[entry] == item]
-        assert account.own[place] in pairs.plays[own]
+        assert account.brief[place][BRIEF.own] in pairs.plays[own]
 
 
 def test_who_cannot_say_says_so() -> None:
     agent = experienced(ItemMean())
     account = Accounts().of(agent, agent.exploring, USER, True, [0])
     assert account.sizes == [UNKNOWN, UNKNOWN, 0]
-    assert account.own == [UNKNOWN]
+    assert account.brief[0][BRIEF.own] == UNKNOWN
     assert np.isnan(account.widths).all()

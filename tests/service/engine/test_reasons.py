@@ -11,6 +11,7 @@ from albatross.policies.alb import ALB
 from albatross.policies.item_mean import ItemMean
 from albatross.policies.mean_field import MeanField
 from albatross.service.api.answers import ItemExplanation
+from albatross.service.api.errors import BadValue, EventReused
 from albatross.service.engine.deciding import reasoning
 
 
@@ -63,11 +64,43 @@ def test_words_follow_from_what_was_liked(tmp_path: Path) -> None:
         assert explained(shop, "nobody at all", "i1").why == ["the best guess so far"]
 
 
-def test_an_explanation_is_kept_with_its_decision(tmp_path: Path) -> None:
+@pytest.mark.parametrize("policy", [ALB(rank=2, ridge=0.1), MeanField(rank=2), ItemMean()], ids=["alb", "mean-field", "item-mean"])
+def test_reasons_alone_are_those_of_the_whole_explanation(policy: Any, tmp_path: Path) -> None:
+    with two_tastes(tmp_path / "shop", policy) as shop:
+        for user, item in (("u0", "i4"), ("u0", "i5"), ("u3", "i1"), ("u0", "brand new"), ("nobody", "i4")):
+            whole = explained(shop, user, item)
+            told = shop.recommend(user, candidates=[item], explain="reasons").explanation
+            assert told is not None
+            assert (told.ellipsoid, told.close, told.pending) == (None, [], [])
+            (only,) = told.items
+            assert (only.why, only.base, only.own_ratings, only.item_ratings) == (
+                whole.why,
+                whole.base,
+                whole.own_ratings,
+                whole.item_ratings,
+            )
+            assert [part for part in whole.parts if part in only.parts] == only.parts
+            assert all(part.item in only.why[0] for part in only.parts) or whole.why == ["new, so we try it"]
+            if only.base is not None:
+                assert only.base + sum(part.part for part in only.parts) + only.others == pytest.approx(only.mean, abs=1e-9)
+
+
+def test_a_level_of_explanation_that_is_none_is_refused(tmp_path: Path) -> None:
     with two_tastes(tmp_path / "shop", ALB(rank=2)) as shop:
-        first = shop.recommend("u1", 2, explain=True, request_id="r")
+        for user in ("u0", "nobody"):
+            with pytest.raises(BadValue, match="explain is 'words'; accepted: true, false, reasons"):
+                shop.recommend(user, explain="words")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("level", [True, "reasons"])
+def test_an_explanation_is_kept_with_its_decision(level: Any, tmp_path: Path) -> None:
+    with two_tastes(tmp_path / "shop", ALB(rank=2)) as shop:
+        first = shop.recommend("u1", 2, explain=level, request_id="r")
+        other: Any = "reasons" if level is True else True
+        with pytest.raises(EventReused):
+            shop.recommend("u1", 2, explain=other, request_id="r")
     with Recommender(tmp_path / "shop") as shop:
-        assert shop.recommend("u1", 2, explain=True, request_id="r") == first
+        assert shop.recommend("u1", 2, explain=level, request_id="r") == first
 
 
 def test_a_policy_that_does_not_take_its_mean_apart_has_words_alone(tmp_path: Path) -> None:

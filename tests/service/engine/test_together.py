@@ -38,7 +38,7 @@ def questions(draw: random.Random, round_: int) -> list[Request[Any]]:
         elif kind < 7:
             asked.append(Recommend(user, where=TEA, explain=draw.random() < 0.5))
         elif kind < 9:
-            asked.append(Recommend(user, explain=True))
+            asked.append(Recommend(user, explain="reasons" if draw.random() < 0.5 else True))
         elif kind < 11 or round_ % 3:
             asked.append(Feedback(f"{round_} {number}", draw.randint(1, 5), user=user, item=f"i{draw.randrange(9)}"))
         else:

@@ -95,6 +95,11 @@ def test_why_an_item_was_shown(shop: Live) -> None:
     assert item["score"] == item["mean"] + item["bonus"]
     assert 0 < item["width_after"] < item["width"]
     assert len(explanation["ellipsoid"]["eigenvalues"]) == len(explanation["ellipsoid"]["axes"]) == 6
+    reasons = accepted(shop.post("/v1/recommend", {**question, "explain": "reasons"}))["explanation"]
+    assert (reasons["ellipsoid"], reasons["items"][0]["why"]) == (None, ["new, so we try it"])
+    reply = shop.post("/v1/recommend", {**question, "explain": "words"})
+    refused(reply, 422, "bad-value")
+    assert reply.json["detail"] == "explain: accepted: true, false, reasons"
 
 
 def test_a_batch_has_a_status_line_for_each_line(shop: Live) -> None:

@@ -45,13 +45,13 @@ class ItemExplanation(Answer, frozen=True, gc=False):
     explored: bool
     """Whether it was drawn at random and not chosen by its score."""
     width: float | None = None
-    """Half width of the confidence interval of the mean; null if the policy does not give it."""
+    """Half width of the confidence interval of the mean; null if the policy does not give it, and with `reasons`."""
     width_after: float | None = None
     """The same after one more rating of this item by this user."""
     base: float | None = None
     """The prediction without this user's ratings; null if the policy cannot decompose its mean, and for a user without ratings."""
     parts: list[Contribution] = []
-    """Contributions of the user's ratings, largest first, at most twelve."""
+    """Contributions of the user's ratings, largest first: at most twelve, or with `reasons` those that are named."""
     others: float = 0.0
     """The contributions of all other ratings of the user: base + parts + others = mean."""
     why: list[str] = []
@@ -77,9 +77,9 @@ class Explanation(Answer, frozen=True, gc=False):
     """Items shown to the user without feedback, as far as they counted."""
     items: list[ItemExplanation]
     ellipsoid: ConfidenceRegion | None
-    """Null if the policy does not implement `believe`."""
+    """Null if the policy does not implement `believe`, and with `reasons`."""
     close: list[ShownItem] = []
-    """Items with the next best scores, which were not shown."""
+    """Items with the next best scores, which were not shown; with `reasons` none are listed."""
 
 
 class Decision(Answer, frozen=True, gc=False):

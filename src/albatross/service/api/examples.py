@@ -66,6 +66,7 @@ RECOMMEND = [
         "two of these that the user has not rated, with an explanation",
         {"user": "ann", "n": 2, "candidates": ["tea", "coffee", "mate"], "exclude_seen": "rated", "explain": True, "request_id": "r-1"},
     ),
+    ("with the reason in words", {"user": "ann", "explain": "reasons"}),
     (
         "ten drinks, at most two per brand, a tenth of the places for new items",
         {

@@ -21,7 +21,20 @@ from albatross.service.api.answers import (
     Version,
 )
 from albatross.service.api.rules import Attributes, By, Fresh, Quotas, Where
-from albatross.service.api.values import MOST_LISTED, MOST_SHOWN, MOST_VIEWED, Candidates, HotId, Id, Ids, Listed, Position, Rewarded, Seen
+from albatross.service.api.values import (
+    MOST_LISTED,
+    MOST_SHOWN,
+    MOST_VIEWED,
+    Candidates,
+    Explain,
+    HotId,
+    Id,
+    Ids,
+    Listed,
+    Position,
+    Rewarded,
+    Seen,
+)
 from albatross.service.api.views import DecisionView, Disk, EventList, ItemList, PastView, SimilarList, UserList, VerifyReport, WhatIf
 
 A = TypeVar("A", bound=Answer, covariant=True)
@@ -41,7 +54,8 @@ class Recommend(Request[Decision], frozen=True, gc=False):
     """Only these items; None: the whole catalogue. Unknown ones become items, unless the catalogue is closed."""
     exclude: Ids = []
     exclude_seen: Seen = "none"
-    explain: bool = False
+    explain: Explain = False
+    """Why each item is shown: true for everything that is known about it, "reasons" for the words and the numbers behind them."""
     request_id: HotId | None = None
     """A repeated request with the same id gets the same decision again."""
     where: Where | None = None

@@ -41,6 +41,8 @@ Rewarded = Annotated[dict[Id, float], Meta(min_length=1, max_length=MOST_REWARDS
 """Named events and their rewards."""
 Listed = Annotated[int, Meta(ge=1, le=MOST_LISTED)]
 Position = Annotated[int, Meta(ge=0, le=2**53 - 1)]
+Explain = bool | Literal["reasons"]
+"""How much to say about a choice: nothing, everything, or only the reasons of each item."""
 Seen = Literal["rated", "pending", "none"]
 """Which items not to show again: rated by the user; rated or shown and not answered; none."""
 

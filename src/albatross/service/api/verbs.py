@@ -42,7 +42,7 @@ from albatross.service.api.requests import (
     ViewUser,
 )
 from albatross.service.api.rules import By, Fresh, Quota, Where
-from albatross.service.api.values import Seen
+from albatross.service.api.values import Explain, Seen
 from albatross.service.api.views import SimilarList
 
 A = TypeVar("A", bound=Answer)
@@ -67,7 +67,7 @@ class Verbs(ABC):
         *,
         exclude: Sequence[str] = (),
         exclude_seen: Seen = "none",
-        explain: bool = False,
+        explain: Explain = False,
         request_id: str | None = None,
         where: Where | Mapping[str, Any] | None = None,
         quotas: Mapping[str, int] | None = None,
@@ -76,6 +76,7 @@ class Verbs(ABC):
     ) -> Decision:
         """Items to show a user: one, or n of them, best first. With None, an unknown visitor: `Decision.user` is a new id for them.
 
+        explain: "reasons" to say why, in words and in numbers; True to say everything that is known about the choice.
         where: a condition on items, for example {"attribute": "category", "is": "tea"}. quotas: by attribute, how many items of a slate
         may share a label. fresh: a share of the places for items that were rarely shown. by: policy or, as a fallback, popular or new.
         """

@@ -12,6 +12,7 @@ from albatross.service.engine.learned.filtering import check_where
 from albatross.service.storage.handles import answer_handle, event_handle, request_handle
 
 RANKINGS = get_args(By)
+EXPLAINED = (False, True, "reasons")
 
 
 def check_recommend(request: Recommend, items: Vocabulary) -> None:
@@ -21,6 +22,8 @@ def check_recommend(request: Recommend, items: Vocabulary) -> None:
     check_count("n", request.n, 1, MOST_SHOWN)
     if request.exclude_seen not in ("rated", "pending", "none"):
         raise BadValue(f"exclude_seen is {request.exclude_seen!r}; accepted: rated, pending, none")
+    if request.explain not in EXPLAINED:
+        raise BadValue(f"explain is {request.explain!r}; accepted: true, false, reasons")
     if request.request_id is not None:
         check_id("request_id", request.request_id)
     check_rules(request)

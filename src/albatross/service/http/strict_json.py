@@ -58,6 +58,8 @@ _SHAPE = msgspec.json.Decoder(
 """The shape of all requests, without names and bounds."""
 _PARTS: dict[str, type[Struct]] = {"where": Where, "quotas": Quota, "fresh": Fresh}
 """Parts of requests that are objects with their own fields."""
+_NAMED_VALUES = {"by": ", ".join(get_args(By)), "exclude_seen": ", ".join(get_args(Seen)), "explain": "true, false, reasons"}
+"""What is accepted in fields with a list of values."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LESS_THAN_NOTHING = re.compile(rb"[\s:,\[]-0")
 """What precedes a number that may be -0.0, which is 0."""
@@ -193,7 +195,7 @@ def _plain(message: str, kind: Any = None) -> str:
         fields = f"; accepted: {', '.join(known.__struct_encode_fields__)}" if hasattr(known, "__struct_encode_fields__") else ""
         text = f"the field {shorten(text.partition('`')[2].rpartition('`')[0])!r} is unknown{fields}"
     elif text.startswith("Invalid enum value"):
-        text = f"accepted: {', '.join(get_args(By if field == 'by' else Seen))}"  # the only fields with a list of values
+        text = f"accepted: {_NAMED_VALUES.get(field, '')}"
     else:
         text = shorten(text.replace("`", ""), 2 * LONGEST_ECHO)
         text = text[:1].lower() + text[1:]

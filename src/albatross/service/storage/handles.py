@@ -96,7 +96,7 @@ class QuestionContent(Struct, frozen=True):
     candidates: list[str] | None
     exclude: list[str]
     exclude_seen: str
-    explain: bool
+    explain: bool | str
     request_id: str
 
 

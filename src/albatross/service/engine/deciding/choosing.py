@@ -49,11 +49,11 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
     placed: list[Placed] = []
     while True:
         by_chance = random.random() < floor
-        listed = room_for_close(remaining) if request.explain else ALL_ITEMS
+        listed = room_for_close(remaining) if request.explain is True else ALL_ITEMS
         best, certainty = choose_counting(agent, user, remaining, counted, random, by_chance, listed)
         if best < 0:  # the policy would not use the pending items, and would show the same again
             remaining, counted = others(remaining, pending), NONE
-            listed = room_for_close(remaining) if request.explain else ALL_ITEMS
+            listed = room_for_close(remaining) if request.explain is True else ALL_ITEMS
             best, certainty = choose_counting(agent, user, remaining, counted, random, by_chance, listed)
         position = int(random.integers(remaining.size)) if by_chance else best
         likely = certainty if position == best else likelihood_of_other(slate.scores[: remaining.size], position, certainty)
@@ -65,7 +65,8 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
         remaining = np.delete(remaining, position)
     explanation = None
     if request.explain:
-        explanation = explain(view, agent, request.whom, pending.tolist(), placed, best_of_slate(agent, random, remaining, listed))
+        best_ranked = best_of_slate(agent, random, remaining, listed) if request.explain is True else []
+        explanation = explain(view, agent, request.whom, pending.tolist(), placed, best_ranked, request.explain is True)
     return outcome_of(model, request, model_seq, at, incarnation, placed, explanation)
 
 

@@ -1,6 +1,7 @@
 """The model as one group of requests sees it: the model, and the group's additions, which are not applied before they are on disk."""
 
 import copy
+import functools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -12,6 +13,9 @@ from albatross.service.engine.learned.model import NONE, Model
 from albatross.service.engine.learned.pending import still_pending, waiting_at
 from albatross.service.engine.learned.room import sizes_for
 from albatross.service.storage.events import Placed
+
+ABOVE = 0.1
+"""An item is called popular if its mean rating exceeds that of all ratings by this share of the scale."""
 
 
 class Overlay:
@@ -31,14 +35,17 @@ class Overlay:
         self._showing: dict[str, list[tuple[Sequence[Placed], int]]] = {}
         """What this group shows to each user, and by which event."""
         self._shown: Items | None = None
-        self._average: float | None = None
 
-    @property
+    @functools.cached_property
     def average(self) -> float:
         """The mean of all ratings."""
-        if self._average is None:
-            self._average = float(self.model.ledger.item_sums.sum()) / max(self.model.ratings, 1)
-        return self._average
+        return float(self.model.ledger.item_sums.sum()) / max(self.model.ratings, 1)
+
+    @functools.cached_property
+    def popular(self) -> float:
+        """The least mean rating of an item that is called popular."""
+        low, high = self.model.genesis.scale
+        return self.average + ABOVE * (high - low)
 
     @property
     def n_items(self) -> int:

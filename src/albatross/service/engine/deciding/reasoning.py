@@ -7,40 +7,55 @@ import numpy as np
 from msgspec.structs import asdict, astuple
 
 from albatross.core.agent import Agent
-from albatross.core.asking.accounts import MOST_PARTS, Report
-from albatross.kernels.accounting import UNKNOWN
+from albatross.core.asking.accounts import MOST_NAMED, MOST_PARTS, Report
+from albatross.kernels.accounting import NAMED, NAMED_COLUMNS, UNKNOWN
 from albatross.service.api.answers import ConfidenceRegion, Contribution, Explanation, ItemExplanation, ShownItem
 from albatross.service.engine.deciding.overlay import Overlay
 from albatross.service.engine.learned.ledger import rated_by
 from albatross.service.storage.events import Part, Placed, ReasonForItem, Reasons, Region
 
 LARGEST = sys.float_info.max
-MOST_NAMED = 2
-"""Number of listed ratings that are named in a sentence."""
-WORTH_NAMING = 0.1
-"""A rating is named if its contribution is at least this share of all contributions."""
 FEW = 3
 """An item with fewer ratings is called new."""
-ABOVE = 0.1
-"""An item is called popular if its mean rating exceeds that of all ratings by this share of the scale."""
 CLOSE = 5
 """Number of listed items that were not shown."""
+Widths = tuple[float | None, float | None]
+NO_WIDTHS: Widths = (None, None)
+NAMED_AT = range(NAMED, NAMED + NAMED_COLUMNS * MOST_NAMED, NAMED_COLUMNS)
+"""Columns where the named ratings begin."""
 
 
-def explain(view: Overlay, agent: Agent, user: str, pending: Sequence[int], placed: list[Placed], best: list[list[float]]) -> Explanation:
+def explain(
+    view: Overlay, agent: Agent, user: str, pending: Sequence[int], placed: list[Placed], best: list[list[float]], whole: bool
+) -> Explanation:
     """Why these items were placed. `best`: number, score and mean of the best ranked for the last place."""
     model = view.model
     numbers = [view.number_of(one.item) or 0 for one in placed]
-    report = model.accounts.of(agent, model.turner.random, model.row_of(user), user in model.users.numbers, numbers)
-    return explained(view, user, pending, placed, numbers, best, report)
+    row, known, random, average = model.row_of(user), user in model.users.numbers, model.turner.random, view.average
+    if not whole:
+        return reasoned(view, user, placed, numbers, model.accounts.reasons(agent, random, [row], known, [numbers], average)[0])
+    return explained(view, user, pending, placed, numbers, best, model.accounts.of(agent, random, row, known, numbers, average))
 
 
 def explained(
     view: Overlay, user: str, pending: Sequence[int], placed: list[Placed], numbers: list[int], best: list[list[float]], report: Report
 ) -> Explanation:
-    """The same, from a report about the user and the items with these numbers."""
-    items = [_why(view, report, place, user, number, shown) for place, (number, shown) in enumerate(zip(numbers, placed, strict=True))]
+    """Everything about the choice, from a report about the user and the items with these numbers."""
+    items = []
+    for place, shown in enumerate(placed):
+        now, after = report.widths[place]
+        widths = (now, after) if after <= LARGEST else (None, None)
+        listed = range(min(report.sizes[2], MOST_PARTS)) if report.sizes[1] > 0 else range(0)
+        largest, ratings, contributions = report.largest[place], report.ratings[place], report.largest_parts[place]
+        parts = [_contribution(view, largest[at], ratings[at], contributions[at]) for at in listed]
+        items.append(_why(view, user, numbers[place], shown, report.brief[place], parts, widths))
     return Explanation(view.model.ratings_of(user), view.names_of(pending), items, region_of(report), _close(view, numbers, best))
+
+
+def reasoned(view: Overlay, user: str, placed: list[Placed], numbers: list[int], briefs: list[list[float]]) -> Explanation:
+    """Only the reasons, with the ratings that they name."""
+    items = [_why(view, user, numbers[place], shown, briefs[place], None, NO_WIDTHS) for place, shown in enumerate(placed)]
+    return Explanation(view.model.ratings_of(user), [], items, None)
 
 
 def region_of(report: Report) -> ConfidenceRegion | None:
@@ -55,63 +70,44 @@ def _close(view: Overlay, shown: list[int], best: list[list[float]]) -> list[Sho
     return [ShownItem(name_of(int(item)), rank, score, mean, score - mean, None) for rank, (item, score, mean) in enumerate(close, 1)]
 
 
-def _why(view: Overlay, report: Report, place: int, user: str, number: int, shown: Placed) -> ItemExplanation:
-    """Decompose the mean of an item, and put it into words."""
-    model, ledger = view.model, view.model.ledger
-    width, after = report.widths[place]
-    _, rated, told = report.sizes
-    own = report.own[place]
+def _why(
+    view: Overlay, user: str, number: int, shown: Placed, brief: list[float], parts: list[Contribution] | None, widths: Widths
+) -> ItemExplanation:
+    """Decompose the mean of an item, and put it into words. `parts`: the ratings to list; None: those that the words name."""
+    model, mean, score, explored = view.model, shown.mean, shown.score, shown.explored
+    names, ledger = model.items.names, model.ledger
+    rated, total, own = brief[0], brief[1], brief[2]
     if own == UNKNOWN:
         row = model.users.numbers.get(user)
-        own = 0 if row is None else int(np.count_nonzero(rated_by(ledger, row) == number))
-    names = model.items.names
+        own = 0.0 if row is None else float(np.count_nonzero(rated_by(ledger, row) == number))
     ratings = ledger.item_ratings.item(number) if number < len(names) else 0
-    base, parts, others = None, list[Contribution](), 0.0
-    if rated > 0:
-        total, told = report.totals[place], min(told, MOST_PARTS)
-        listed = zip(report.largest[place][:told], report.ratings[place], report.largest_parts[place], strict=False)
-        parts = [Contribution(names[other], None if rating != rating else rating, part) for other, rating, part in listed]
-        base = shown.mean - total
-        others = total - sum(report.largest_parts[place][:told]) if told < rated else 0.0
-    return ItemExplanation(
-        shown.item,
-        shown.mean,
-        shown.score - shown.mean,
-        shown.score,
-        ratings,
-        own,
-        shown.explored,
-        width if after <= LARGEST else None,
-        after if after <= LARGEST else None,
-        base,
-        parts,
-        others,
-        _sentences(view, number, ratings, parts, shown.explored),
-    )
+    named = [Contribution(names[int(brief[at])], brief[at + 1], brief[at + 2]) for at in NAMED_AT if brief[at] >= 0]
+    said = _sentences(view, number, ratings, named, explored)
+    if parts is None:
+        parts = named
+    base = mean - total if rated > 0 else None
+    others = total - sum([one.part for one in parts]) if len(parts) < rated else 0.0
+    now, after = widths
+    return ItemExplanation(shown.item, mean, score - mean, score, ratings, int(own), explored, now, after, base, parts, others, said)
 
 
-def _sentences(view: Overlay, item: int, ratings: int, parts: list[Contribution], explored: bool) -> list[str]:
+def _contribution(view: Overlay, item: int, rating: float, part: float) -> Contribution:
+    return Contribution(view.model.items.names[item], None if rating != rating else rating, part)
+
+
+def _sentences(view: Overlay, item: int, ratings: int, named: list[Contribution], explored: bool) -> list[str]:
+    """`named`: ratings by the user that speak for the item: all liked, or none of them."""
     if ratings < FEW:  # then the user's ratings show that they rate high, not that they would like this item
         return ["new, so we try it"]
-    low, high = view.model.genesis.scale
-    said = _own(view, parts)
-    if view.model.ledger.item_sums.item(item) / ratings >= view.average + ABOVE * (high - low):
+    said = []
+    if named:
+        liked = "liked" if (named[0].rating or 0.0) >= view.average else "did not like"
+        said.append(f"because you {liked} {' and '.join([one.item for one in named])}")
+    if view.model.ledger.item_sums.item(item) >= ratings * view.popular:
         said.append("popular with everybody")
     if explored:
         said.append("shown by chance, so that we learn")
     return said or ["the best guess so far"]
-
-
-def _own(view: Overlay, parts: list[Contribution]) -> list[str]:
-    """The user's own ratings with the largest contributions."""
-    least = WORTH_NAMING * sum(abs(part.part) for part in parts)
-    telling = [part for part in parts if part.part >= least and part.part > 0.0 and part.rating is not None]
-    average = view.average
-    liked = [part.item for part in telling if part.rating is not None and part.rating >= average][:MOST_NAMED]
-    if liked:
-        return [f"because you liked {' and '.join(liked)}"]
-    disliked = [part.item for part in telling][:MOST_NAMED]
-    return [f"because you did not like {' and '.join(disliked)}"] if disliked else []
 
 
 def reasons_of(told: Explanation) -> Reasons:

@@ -109,19 +109,19 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
         remaining = others(remaining, pending)
     random, turner = decision_stream(model, seq), model.turner
     by_policy = request.by == "policy"
-    explained = request.explain and by_policy
+    explained, whole = request.explain is not False and by_policy, request.explain is True
     quotas = Quotas(view, request.quotas)
     shown = _times_shown(view) if request.fresh is not None else None
     newcomers = None if request.fresh is None else Newcomers(request.fresh, min(request.n, remaining.size))
     placed: list[Placed] = []
     offered, listed, new, share = remaining, ALL_ITEMS, NONE, 0.0
     while remaining.size:
-        offered, listed = remaining, room_for_close(remaining) if explained else ALL_ITEMS
+        offered, listed = remaining, room_for_close(remaining) if explained and whole else ALL_ITEMS
         then = turner.position()
         best, certainty = _first(view, agent, user, offered, counted, random, request.by, listed)
         if best < 0:  # the policy would not use the pending items, and would show the same again
             offered = remaining = others(remaining, pending)
-            counted, then, listed = NONE, turner.position(), room_for_close(offered) if explained else ALL_ITEMS
+            counted, then, listed = NONE, turner.position(), room_for_close(offered) if explained and whole else ALL_ITEMS
             best, certainty = _first(view, agent, user, offered, counted, random, request.by, listed)
         if shown is not None and request.fresh is not None and newcomers is not None:
             new = np.flatnonzero(shown[offered] < request.fresh.below).astype(np.int32)
@@ -144,7 +144,8 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
         remaining = quotas.left(np.delete(offered, position), number)
     explanation = None
     if explained:
-        explanation = explain(view, agent, request.whom, pending.tolist(), placed, best_of_slate(agent, random, offered, listed))
+        best_ranked = best_of_slate(agent, random, offered, listed) if whole else []
+        explanation = explain(view, agent, request.whom, pending.tolist(), placed, best_ranked, whole)
     return outcome_of(model, request, model_seq, at, incarnation, placed, explanation, rules_of(request))
 
 

@@ -13,10 +13,11 @@ from albatross.core.asking.together import NOT_CHOSEN, choose_together
 from albatross.kernels.operations import Items, offers, suppose
 from albatross.service.api.errors import Refused
 from albatross.service.api.requests import Feedback, Recommend, Request
-from albatross.service.api.values import check_id
+from albatross.service.api.values import Explain, check_id
+from albatross.service.engine.checking import EXPLAINED
 from albatross.service.engine.deciding.choosing import Outcome, eligible, outcome_of, stream_name
 from albatross.service.engine.deciding.overlay import Overlay
-from albatross.service.engine.deciding.reasoning import CLOSE, explained, finite
+from albatross.service.engine.deciding.reasoning import CLOSE, explained, finite, reasoned
 from albatross.service.engine.deciding.ruling import decide, rules_of
 from albatross.service.engine.learned.filtering import check_where
 from albatross.service.engine.learned.model import NONE
@@ -55,7 +56,7 @@ def decide_together(
     if model.turner.addresses is None or not offers(model.agent.state, suppose) or view.n_items > model.agent.n_items:
         return outcomes
     everything: Items | None = None
-    alike: dict[tuple[int, bool], Alike] = {}
+    alike: dict[tuple[int, Explain], Alike] = {}
     users: set[str | None] = set()
     named: set[str] = set()
     for place, request in enumerate(requests):
@@ -88,7 +89,7 @@ def _is_simple(view: Overlay, request: Recommend) -> bool:
     user, model = request.user, view.model
     if type(user) is not str or user not in model.users.numbers or user in model.visitors.users or user in model.visitors.elsewhere:
         return False
-    return _further(request) == PLAIN
+    return _further(request) == PLAIN and request.explain in EXPLAINED
 
 
 def _satisfying(view: Overlay, request: Recommend, items: Items) -> Items:
@@ -98,7 +99,7 @@ def _satisfying(view: Overlay, request: Recommend, items: Items) -> Items:
 
 
 def _decide_all(
-    view: Overlay, alike: dict[tuple[int, bool], Alike], outcomes: list[Outcome | None], head: int, at: float, incarnation: str
+    view: Overlay, alike: dict[tuple[int, Explain], Alike], outcomes: list[Outcome | None], head: int, at: float, incarnation: str
 ) -> None:
     model, floor = view.model, view.model.genesis.floor
     user_numbers, item_names = model.users.numbers, model.items.names
@@ -107,13 +108,15 @@ def _decide_all(
         pending = [view.waiting_numbers(request.whom, seq) for _, seq, request in asked]
         names = [stream_name(model.genesis, seq) for _, seq, _ in asked]
         first = asked[0].request
-        rules, n_best = rules_of(first), min(CLOSE + 1, candidates.size) if first.explain else 0
+        whole = first.explain is True
+        rules, n_best = rules_of(first), min(CLOSE + 1, candidates.size) if whole else 0
         # Without rules the random number is drawn first, with rules last: logged decisions depend on this order.
         chosen = choose_together(model.agent, model.turner, names, floor, rules is None, rows, candidates, pending, n_best)
         numbers = [candidates.item(max(position, 0)) for position in chosen.positions]
-        reports: Sequence[Report | None] = [None] * len(asked)
+        reports: Sequence[Report | list[list[float]] | None] = [None] * len(asked)
         if first.explain:
-            reports = model.accounts.of_each(model.agent, model.turner.random, rows, True, [[number] for number in numbers])
+            account = model.accounts.of_each if whole else model.accounts.reasons
+            reports = account(model.agent, model.turner.random, rows, True, [[number] for number in numbers], view.average)
         for (place, seq, request), waiting, number, report, position, score, mean, likely, best in zip(
             asked, pending, numbers, reports, *chosen, strict=True
         ):
@@ -122,7 +125,11 @@ def _decide_all(
             else:
                 propensity = None if math.isnan(likely) else floor / candidates.size + (1.0 - floor) * likely
                 placed = [Placed(item_names[number], finite(score), finite(mean), propensity, False)]
-                told = None if report is None else explained(view, request.whom, waiting, placed, [number], best, report)
+                told = None
+                if isinstance(report, Report):
+                    told = explained(view, request.whom, waiting, placed, [number], best, report)
+                elif report is not None:
+                    told = reasoned(view, request.whom, placed, [number], report)
                 outcome = outcome_of(model, request, head, at, incarnation, placed, told, rules)
             outcomes[place] = outcome
             view.show(request.whom, outcome.event.items, seq)

@@ -18,7 +18,7 @@ NOT_CHOSEN = -1
 
 
 class Chosen(NamedTuple):
-    """Per choice. If it is to be random, or the policy ignores pending ratings, the position is `NOT_CHOSEN`."""
+    """Per choice. If it is to be random, or the policy ignores pending ratings, the position is `NOT_CHOSEN` and the rest is zero."""
 
     positions: list[int]
     scores: list[float]
@@ -86,8 +86,8 @@ def choose_together(
     lengths = [len(items) for items in pending]
     waiting = np.fromiter(chain.from_iterable(pending), np.int32, sum(lengths))
     expected = np.full(max(lengths), math.nan)
-    positions, numbers = np.empty(len(users), np.int64), np.empty((3, len(users)))
-    best, told = np.full((len(users), n_best), -1, np.int32), np.empty((len(users), n_best, 3))
+    positions, numbers = np.empty(len(users), np.int64), np.zeros((3, len(users)))
+    best, told = np.full((len(users), n_best), -1, np.int32), np.zeros((len(users), n_best, 3))
     places = (np.array(users), candidates, waiting, np.array(lengths), expected)
     agent.run(choose_each, turner.random, *turner.addresses, names, floor, chance_first, *places, positions, numbers, best, told)
     scores, means, certainties = numbers.tolist()

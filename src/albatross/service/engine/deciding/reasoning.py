@@ -4,14 +4,16 @@ import sys
 from collections.abc import Sequence
 
 import numpy as np
-from msgspec.structs import asdict, astuple
+from msgspec.structs import asdict, astuple, replace
 
 from albatross.core.agent import Agent
-from albatross.core.asking.accounts import MOST_NAMED, MOST_PARTS, Report
-from albatross.kernels.accounting import NAMED, NAMED_COLUMNS, UNKNOWN
+from albatross.core.asking.accounts import MOST_PARTS, Report
+from albatross.kernels.accounting import BRIEF, UNKNOWN
+from albatross.kernels.pairs import NOTHING
 from albatross.service.api.answers import ConfidenceRegion, Contribution, Explanation, ItemExplanation, ShownItem
 from albatross.service.engine.deciding.overlay import Overlay
 from albatross.service.engine.learned.ledger import rated_by
+from albatross.service.engine.learned.model import Model
 from albatross.service.storage.events import Part, Placed, ReasonForItem, Reasons, Region
 
 LARGEST = sys.float_info.max
@@ -19,10 +21,6 @@ FEW = 3
 """An item with fewer ratings is called new."""
 CLOSE = 5
 """Number of listed items that were not shown."""
-Widths = tuple[float | None, float | None]
-NO_WIDTHS: Widths = (None, None)
-NAMED_AT = range(NAMED, NAMED + NAMED_COLUMNS * MOST_NAMED, NAMED_COLUMNS)
-"""Columns where the named ratings begin."""
 
 
 def explain(
@@ -32,9 +30,10 @@ def explain(
     model = view.model
     numbers = [view.number_of(one.item) or 0 for one in placed]
     row, known, random, average = model.row_of(user), user in model.users.numbers, model.turner.random, view.average
-    if not whole:
-        return reasoned(view, user, placed, numbers, model.accounts.reasons(agent, random, [row], known, [numbers], average)[0])
-    return explained(view, user, pending, placed, numbers, best, model.accounts.of(agent, random, row, known, numbers, average))
+    if whole:
+        return explained(view, user, pending, placed, numbers, best, model.accounts.of(agent, random, row, known, numbers, average))
+    briefs = model.accounts.reasons(agent, random, [row], known, [numbers], average)[0]
+    return Explanation(model.ratings_of(user), [], reasons_for(view, [user] * len(placed), placed, numbers, briefs), None)
 
 
 def explained(
@@ -42,20 +41,21 @@ def explained(
 ) -> Explanation:
     """Everything about the choice, from a report about the user and the items with these numbers."""
     items = []
-    for place, shown in enumerate(placed):
+    for place, told in enumerate(reasons_for(view, [user] * len(placed), placed, numbers, report.brief)):
         now, after = report.widths[place]
         widths = (now, after) if after <= LARGEST else (None, None)
-        listed = range(min(report.sizes[2], MOST_PARTS)) if report.sizes[1] > 0 else range(0)
-        largest, ratings, contributions = report.largest[place], report.ratings[place], report.largest_parts[place]
-        parts = [_contribution(view, largest[at], ratings[at], contributions[at]) for at in listed]
-        items.append(_why(view, user, numbers[place], shown, report.brief[place], parts, widths))
+        parts, others = _listed(view, report, place)
+        items.append(replace(told, width=widths[0], width_after=widths[1], parts=parts, others=others))
     return Explanation(view.model.ratings_of(user), view.names_of(pending), items, region_of(report), _close(view, numbers, best))
 
 
-def reasoned(view: Overlay, user: str, placed: list[Placed], numbers: list[int], briefs: list[list[float]]) -> Explanation:
-    """Only the reasons, with the ratings that they name."""
-    items = [_why(view, user, numbers[place], shown, briefs[place], None, NO_WIDTHS) for place, shown in enumerate(placed)]
-    return Explanation(view.model.ratings_of(user), [], items, None)
+def _listed(view: Overlay, report: Report, place: int) -> tuple[list[Contribution], float]:
+    """The user's ratings with the largest contributions to the mean of an item, and the contribution of all others."""
+    rated, names = report.sizes[1], view.model.items.names
+    listed = range(min(report.sizes[2], MOST_PARTS)) if rated > 0 else range(0)
+    largest, ratings, contributions = report.largest[place], report.ratings[place], report.largest_parts[place]
+    parts = [Contribution(names[largest[at]], None if ratings[at] != ratings[at] else ratings[at], contributions[at]) for at in listed]
+    return parts, report.brief[place][BRIEF.total] - sum([part.part for part in parts]) if len(parts) < rated else 0.0
 
 
 def region_of(report: Report) -> ConfidenceRegion | None:
@@ -70,44 +70,51 @@ def _close(view: Overlay, shown: list[int], best: list[list[float]]) -> list[Sho
     return [ShownItem(name_of(int(item)), rank, score, mean, score - mean, None) for rank, (item, score, mean) in enumerate(close, 1)]
 
 
-def _why(
-    view: Overlay, user: str, number: int, shown: Placed, brief: list[float], parts: list[Contribution] | None, widths: Widths
-) -> ItemExplanation:
-    """Decompose the mean of an item, and put it into words. `parts`: the ratings to list; None: those that the words name."""
-    model, mean, score, explored = view.model, shown.mean, shown.score, shown.explored
+def reasons_for(
+    view: Overlay, users: Sequence[str], placed: Sequence[Placed], numbers: Sequence[int], briefs: Sequence[Sequence[float]]
+) -> list[ItemExplanation]:
+    """Decompose the mean of each item, for one user each, and put it into words. Only the ratings that the words name are listed."""
+    model, average, popular = view.model, view.average, view.popular
     names, ledger = model.items.names, model.ledger
-    rated, total, own = brief[0], brief[1], brief[2]
-    if own == UNKNOWN:
-        row = model.users.numbers.get(user)
-        own = 0.0 if row is None else float(np.count_nonzero(rated_by(ledger, row) == number))
-    ratings = ledger.item_ratings.item(number) if number < len(names) else 0
-    named = [Contribution(names[int(brief[at])], brief[at + 1], brief[at + 2]) for at in NAMED_AT if brief[at] >= 0]
-    said = _sentences(view, number, ratings, named, explored)
-    if parts is None:
-        parts = named
-    base = mean - total if rated > 0 else None
-    others = total - sum([one.part for one in parts]) if len(parts) < rated else 0.0
-    now, after = widths
-    return ItemExplanation(shown.item, mean, score - mean, score, ratings, int(own), explored, now, after, base, parts, others, said)
+    known = np.minimum(numbers, len(names) - 1)
+    counts, sums = ledger.item_ratings[known].tolist(), ledger.item_sums[known].tolist()
+    reasons: list[ItemExplanation] = []
+    for user, shown, number, brief, count, added in zip(users, placed, numbers, briefs, counts, sums, strict=True):
+        rated, total, own, first, first_rating, first_part, second, second_rating, second_part = brief
+        mean, score, explored, others = shown.mean, shown.score, shown.explored, total
+        parts: list[Contribution] = []
+        if first != NOTHING:
+            parts.append(Contribution(names[int(first)], first_rating, first_part))
+            others -= first_part
+        if second != NOTHING:
+            parts.append(Contribution(names[int(second)], second_rating, second_part))
+            others -= second_part
+        ratings = count if number < len(names) else 0
+        why: list[str] = []
+        if ratings < FEW:  # then the user's ratings show that they rate high, not that they would like this item
+            why.append("new, so we try it")
+        else:
+            if parts:
+                verb = "liked" if first_rating >= average else "did not like"
+                why.append(f"because you {verb} {' and '.join([part.item for part in parts])}")
+            if added >= ratings * popular:
+                why.append("popular with everybody")
+            if explored:
+                why.append("shown by chance, so that we learn")
+        if own == UNKNOWN:
+            own = _times_rated(model, user, number)
+        base = mean - total if rated > 0 else None
+        others = others if len(parts) < rated else 0.0
+        why = why or ["the best guess so far"]
+        reasons.append(
+            ItemExplanation(shown.item, mean, score - mean, score, ratings, int(own), explored, None, None, base, parts, others, why)
+        )
+    return reasons
 
 
-def _contribution(view: Overlay, item: int, rating: float, part: float) -> Contribution:
-    return Contribution(view.model.items.names[item], None if rating != rating else rating, part)
-
-
-def _sentences(view: Overlay, item: int, ratings: int, named: list[Contribution], explored: bool) -> list[str]:
-    """`named`: ratings by the user that speak for the item: all liked, or none of them."""
-    if ratings < FEW:  # then the user's ratings show that they rate high, not that they would like this item
-        return ["new, so we try it"]
-    said = []
-    if named:
-        liked = "liked" if (named[0].rating or 0.0) >= view.average else "did not like"
-        said.append(f"because you {liked} {' and '.join([one.item for one in named])}")
-    if view.model.ledger.item_sums.item(item) >= ratings * view.popular:
-        said.append("popular with everybody")
-    if explored:
-        said.append("shown by chance, so that we learn")
-    return said or ["the best guess so far"]
+def _times_rated(model: Model, user: str, item: int) -> int:
+    row = model.users.numbers.get(user)
+    return 0 if row is None else int(np.count_nonzero(rated_by(model.ledger, row) == item))
 
 
 def reasons_of(told: Explanation) -> Reasons:

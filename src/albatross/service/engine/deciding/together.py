@@ -8,16 +8,16 @@ from collections.abc import Container, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from albatross.core.asking.accounts import Report
-from albatross.core.asking.together import NOT_CHOSEN, choose_together
+from albatross.core.asking.together import NOT_CHOSEN, Chosen, choose_together
 from albatross.kernels.operations import Items, offers, suppose
+from albatross.service.api.answers import Explanation
 from albatross.service.api.errors import Refused
 from albatross.service.api.requests import Feedback, Recommend, Request
 from albatross.service.api.values import Explain, check_id
 from albatross.service.engine.checking import EXPLAINED
 from albatross.service.engine.deciding.choosing import Outcome, eligible, outcome_of, stream_name
 from albatross.service.engine.deciding.overlay import Overlay
-from albatross.service.engine.deciding.reasoning import CLOSE, explained, finite, reasoned
+from albatross.service.engine.deciding.reasoning import CLOSE, explained, finite, reasons_for
 from albatross.service.engine.deciding.ruling import decide, rules_of
 from albatross.service.engine.learned.filtering import check_where
 from albatross.service.engine.learned.model import NONE
@@ -113,23 +113,43 @@ def _decide_all(
         # Without rules the random number is drawn first, with rules last: logged decisions depend on this order.
         chosen = choose_together(model.agent, model.turner, names, floor, rules is None, rows, candidates, pending, n_best)
         numbers = [candidates.item(max(position, 0)) for position in chosen.positions]
-        reports: Sequence[Report | list[list[float]] | None] = [None] * len(asked)
-        if first.explain:
-            account = model.accounts.of_each if whole else model.accounts.reasons
-            reports = account(model.agent, model.turner.random, rows, True, [[number] for number in numbers], view.average)
-        for (place, seq, request), waiting, number, report, position, score, mean, likely, best in zip(
-            asked, pending, numbers, reports, *chosen, strict=True
-        ):
+        placed = [
+            Placed(item_names[number], finite(score), finite(mean), _propensity(likely, floor, candidates.size), False)
+            for number, score, mean, likely in zip(numbers, chosen.scores, chosen.means, chosen.certainties, strict=True)
+        ]
+        told = _told(view, asked, rows, pending, numbers, placed, chosen)
+        for (place, seq, request), position, shown, explanation in zip(asked, chosen.positions, placed, told, strict=True):
             if position == NOT_CHOSEN:
                 outcome = decide(view, request, seq, head, at, incarnation)
             else:
-                propensity = None if math.isnan(likely) else floor / candidates.size + (1.0 - floor) * likely
-                placed = [Placed(item_names[number], finite(score), finite(mean), propensity, False)]
-                told = None
-                if isinstance(report, Report):
-                    told = explained(view, request.whom, waiting, placed, [number], best, report)
-                elif report is not None:
-                    told = reasoned(view, request.whom, placed, [number], report)
-                outcome = outcome_of(model, request, head, at, incarnation, placed, told, rules)
+                outcome = outcome_of(model, request, head, at, incarnation, [shown], explanation, rules)
             outcomes[place] = outcome
             view.show(request.whom, outcome.event.items, seq)
+
+
+def _propensity(likely: float, floor: float, size: int) -> float | None:
+    return None if math.isnan(likely) else floor / size + (1.0 - floor) * likely
+
+
+def _told(
+    view: Overlay,
+    asked: Sequence[Asked],
+    rows: list[int],
+    pending: Sequence[Sequence[int]],
+    numbers: list[int],
+    placed: list[Placed],
+    chosen: Chosen,
+) -> Sequence[Explanation | None]:
+    """What the requests want to know about their items. What is told of an item that was not chosen is not used."""
+    level = asked[0].request.explain
+    if not level:
+        return [None] * len(asked)
+    model, users = view.model, [request.whom for _, _, request in asked]
+    random, shown = model.turner.random, [[number] for number in numbers]
+    if level is True:
+        reports = model.accounts.of_each(model.agent, random, rows, True, shown, view.average)
+        every = zip(users, pending, placed, numbers, chosen.best, reports, strict=True)
+        return [explained(view, user, waiting, [one], [number], best, report) for user, waiting, one, number, best, report in every]
+    briefs = [brief[0] for brief in model.accounts.reasons(model.agent, random, rows, True, shown, view.average)]
+    reasons = reasons_for(view, users, placed, numbers, briefs)
+    return [Explanation(model.ratings_of(user), [], [reason], None) for user, reason in zip(users, reasons, strict=True)]

@@ -131,8 +131,9 @@ class Accounts:
         average: float,
     ) -> list[list[list[float]]]:
         """Only the reasons for the items of each user: `Brief`."""
-        brief: list[list[list[float]]] = self._filled(agent, random, users, known, items, average, False).brief[: len(users)].tolist()
-        return brief
+        brief = self._filled(agent, random, users, known, items, average, False).brief
+        told: list[list[list[float]]] = brief[: len(users), : len(items[0])].tolist()
+        return told
 
     def _filled(
         self,

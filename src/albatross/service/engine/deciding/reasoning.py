@@ -41,7 +41,7 @@ def explained(
 ) -> Explanation:
     """Everything about the choice, from a report about the user and the items with these numbers."""
     items = []
-    for place, told in enumerate(reasons_for(view, [user] * len(placed), placed, numbers, report.brief)):
+    for place, told in enumerate(reasons_for(view, [user] * len(placed), placed, numbers, report.brief[: len(placed)])):
         now, after = report.widths[place]
         widths = (now, after) if after <= LARGEST else (None, None)
         parts, others = _listed(view, report, place)

@@ -142,6 +142,37 @@ def _products(context, whitener, mean, noise, moments):  # type: ignore[no-untyp
     return types.void(whitener, mean, noise, moments), emit
 
 
+def _weights(context, mean, moments, weights):  # type: ignore[no-untyped-def]
+    """What `weighed_at_once` says."""
+
+    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        mean, moments, weights = arguments
+        writer = Writer(context, builder, signature, arguments)
+        means = [writer.load(mean, a) for a in range(SIZE - 1)]
+        nothing, single, twice = (ir.Constant(_NUMBER, number) for number in (0.0, 1.0, 2.0))
+        one, last = SIZE * (SIZE - 1) // 2, SIZE * (SIZE + 1) // 2
+        for a in range(SIZE - 1):
+            row, absent = a * (a + 1) // 2, builder.fmul(means[a], nothing)
+            for b in range(a + 1):
+                product = builder.fmul(means[a], means[b])
+                writer.store(product, moments, row + b)
+                writer.store(builder.fmul(twice, product) if b < a else product, weights, row + b)
+            writer.store(means[a], moments, one + a)
+            writer.store(absent, moments, last + a)
+            writer.store(builder.fmul(twice, absent), weights, one + a)
+            writer.store(builder.fmul(twice, means[a]), weights, last + a)
+        for number, of_moments, of_weights in (
+            (one + SIZE - 1, single, nothing),
+            (last + SIZE - 1, nothing, nothing),
+            (last + SIZE, nothing, single),
+        ):
+            writer.store(of_moments, moments, number)
+            writer.store(of_weights, weights, number)
+        return context.get_dummy_value()
+
+    return types.void(mean, moments, weights), emit
+
+
 def _sum(context, target, source, start, factor):  # type: ignore[no-untyped-def]
     """What `add_scaled` says: chunk by chunk, and the rest number by number."""
 
@@ -188,6 +219,7 @@ def _sum(context, target, source, start, factor):  # type: ignore[no-untyped-def
 
 emit_fit: Callable[..., None] = intrinsic(_fit)
 emit_products: Callable[..., None] = intrinsic(_products)
+emit_weights: Callable[..., None] = intrinsic(_weights)
 emit_sum: Callable[..., None] = intrinsic(_sum)
 
 
@@ -198,6 +230,11 @@ def fitted_at_once(sums: Vector, rights: Vector, variance: Vector, center: float
 
 def described_at_once(whitener: Matrix, mean: Vector, noise: float, moments: Vector) -> bool:
     """Find the moments of who has this mean and the covariance noise · whitenerᵀ whitener, if that is written out."""
+    return False
+
+
+def weighed_at_once(mean: Vector, moments: Vector, weights: Vector) -> bool:
+    """Do what `albatross.kernels.mean_field.measuring.weigh_partners` does, if that is written out."""
     return False
 
 
@@ -222,6 +259,16 @@ def _compiled_described_at_once(whitener, mean, noise, moments):  # type: ignore
     def compiled(whitener, mean, noise, moments):  # type: ignore[no-untyped-def]
         if mean.size == SIZE:
             emit_products(whitener, mean, noise, moments)
+        return mean.size == SIZE
+
+    return compiled
+
+
+@overload(weighed_at_once, jit_options=OPTIONS, strict=False)
+def _compiled_weighed_at_once(mean, moments, weights):  # type: ignore[no-untyped-def]
+    def compiled(mean, moments, weights):  # type: ignore[no-untyped-def]
+        if mean.size == SIZE:
+            emit_weights(mean, moments, weights)
         return mean.size == SIZE
 
     return compiled

@@ -142,35 +142,41 @@ def _products(context, whitener, mean, noise, moments):  # type: ignore[no-untyp
     return types.void(whitener, mean, noise, moments), emit
 
 
-def _weights(context, mean, moments, weights):  # type: ignore[no-untyped-def]
-    """What `weighed_at_once` says."""
+def _certain(context, mean, moments):  # type: ignore[no-untyped-def]
+    """What `certain_at_once` says."""
 
     def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        mean, moments, weights = arguments
+        mean, moments = arguments
         writer = Writer(context, builder, signature, arguments)
-        means = [writer.load(mean, a) for a in range(SIZE - 1)]
-        nothing, single, twice = (ir.Constant(_NUMBER, number) for number in (0.0, 1.0, 2.0))
-        one, last = SIZE * (SIZE - 1) // 2, SIZE * (SIZE + 1) // 2
-        for a in range(SIZE - 1):
-            row, absent = a * (a + 1) // 2, builder.fmul(means[a], nothing)
-            for b in range(a + 1):
-                product = builder.fmul(means[a], means[b])
-                writer.store(product, moments, row + b)
-                writer.store(builder.fmul(twice, product) if b < a else product, weights, row + b)
-            writer.store(means[a], moments, one + a)
-            writer.store(absent, moments, last + a)
-            writer.store(builder.fmul(twice, absent), weights, one + a)
-            writer.store(builder.fmul(twice, means[a]), weights, last + a)
-        for number, of_moments, of_weights in (
-            (one + SIZE - 1, single, nothing),
-            (last + SIZE - 1, nothing, nothing),
-            (last + SIZE, nothing, single),
-        ):
-            writer.store(of_moments, moments, number)
-            writer.store(of_weights, weights, number)
+        means = [writer.load(mean, a) for a in range(SIZE)]
+        known = [*means[:-1], ir.Constant(_NUMBER, 1.0), means[-1]]
+        for a, left in enumerate(known):
+            for b, right in enumerate(known[: a + 1]):
+                product = left if b == SIZE - 1 else right if a == SIZE - 1 else builder.fmul(right, left)
+                writer.store(product, moments, a * (a + 1) // 2 + b)
         return context.get_dummy_value()
 
-    return types.void(mean, moments, weights), emit
+    return types.void(mean, moments), emit
+
+
+def _weights(context, moments, weights):  # type: ignore[no-untyped-def]
+    """What `weighted_at_once` says."""
+
+    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        moments, weights = arguments
+        writer = Writer(context, builder, signature, arguments)
+        number = [writer.load(moments, place) for place in range(PACKED)]
+        twice = [builder.fmul(ir.Constant(_NUMBER, 2.0), each) for each in number]
+        one, last = SIZE * (SIZE - 1) // 2, SIZE * (SIZE + 1) // 2
+        diagonal = [a * (a + 3) // 2 for a in range(SIZE - 1)]
+        found = [number[place] if place in diagonal else twice[place] for place in range(one)]
+        found += [twice[last + a] for a in range(SIZE - 1)] + [number[last + SIZE]]
+        found += [twice[one + a] for a in range(SIZE - 1)] + [twice[last + SIZE - 1], ir.Constant(_NUMBER, 1.0)]
+        for place, weight in enumerate(found):
+            writer.store(weight, weights, place)
+        return context.get_dummy_value()
+
+    return types.void(moments, weights), emit
 
 
 def _sum(context, target, source, start, factor):  # type: ignore[no-untyped-def]
@@ -219,6 +225,7 @@ def _sum(context, target, source, start, factor):  # type: ignore[no-untyped-def
 
 emit_fit: Callable[..., None] = intrinsic(_fit)
 emit_products: Callable[..., None] = intrinsic(_products)
+emit_certain: Callable[..., None] = intrinsic(_certain)
 emit_weights: Callable[..., None] = intrinsic(_weights)
 emit_sum: Callable[..., None] = intrinsic(_sum)
 
@@ -233,8 +240,13 @@ def described_at_once(whitener: Matrix, mean: Vector, noise: float, moments: Vec
     return False
 
 
-def weighed_at_once(mean: Vector, moments: Vector, weights: Vector) -> bool:
-    """Do what `albatross.kernels.mean_field.measuring.weigh_partners` does, if that is written out."""
+def certain_at_once(mean: Vector, moments: Vector) -> bool:
+    """Do what `albatross.kernels.mean_field.moments.certain` does, if that is written out."""
+    return False
+
+
+def weighted_at_once(moments: Vector, size: int, weights: Vector) -> bool:
+    """Do what `albatross.kernels.mean_field.moments.partner_weights` does, if that is written out."""
     return False
 
 
@@ -264,12 +276,22 @@ def _compiled_described_at_once(whitener, mean, noise, moments):  # type: ignore
     return compiled
 
 
-@overload(weighed_at_once, jit_options=OPTIONS, strict=False)
-def _compiled_weighed_at_once(mean, moments, weights):  # type: ignore[no-untyped-def]
-    def compiled(mean, moments, weights):  # type: ignore[no-untyped-def]
+@overload(certain_at_once, jit_options=OPTIONS, strict=False)
+def _compiled_certain_at_once(mean, moments):  # type: ignore[no-untyped-def]
+    def compiled(mean, moments):  # type: ignore[no-untyped-def]
         if mean.size == SIZE:
-            emit_weights(mean, moments, weights)
+            emit_certain(mean, moments)
         return mean.size == SIZE
+
+    return compiled
+
+
+@overload(weighted_at_once, jit_options=OPTIONS, strict=False)
+def _compiled_weighted_at_once(moments, size, weights):  # type: ignore[no-untyped-def]
+    def compiled(moments, size, weights):  # type: ignore[no-untyped-def]
+        if size == SIZE:
+            emit_weights(moments, weights)
+        return size == SIZE
 
     return compiled
 

@@ -11,7 +11,6 @@ from albatross.kernels.mean_field.moments import certain, partner_weights, row_s
 from albatross.kernels.operations import Items
 from albatross.kernels.search.lanes import LANES
 from albatross.kernels.search.scoring import measure_lanes, neighbours, turn_lanes
-from albatross.kernels.written_out import weighed_at_once
 
 
 @kernel
@@ -21,8 +20,6 @@ def weigh_partners(scratch: Any) -> None:
     The user's offset is left out: it has no part in variances, and `Scales.origin` has it.
     """
     work = scratch.room.work
-    if weighed_at_once(work.mean, work.moments, scratch.room.weights):
-        return
     offset, work.mean[work.mean.size - 1] = work.mean[work.mean.size - 1], 0.0
     certain(work.mean, work.moments)
     work.mean[work.mean.size - 1] = offset

@@ -124,7 +124,7 @@ def _largest(context, squares, seconds, means, n_groups):  # type: ignore[no-unt
             results.append(builder.extract_element(numbers, ir.IntType(32)(0)))
         return context.make_tuple(builder, signature.return_type, results)
 
-    return types.UniTuple(types.float64, 2)(squares, seconds, means, n_groups), emit
+    return types.Tuple((types.float64, types.float64))(squares, seconds, means, n_groups), emit
 
 
 def _reaching(context, squares, seconds, means, start, origin, top, own_part, of_user, of_item, least, safety):  # type: ignore[no-untyped-def]

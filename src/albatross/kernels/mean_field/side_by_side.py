@@ -13,6 +13,9 @@ from albatross.kernels.mean_field.valuing import Reach, Scales, value_items
 from albatross.kernels.search.catalogue import SAFETY
 from albatross.kernels.search.lanes import LANES, NUMBERS, ZEROS, Emitter, write
 
+_kinds: Any = types  # it has no type hints
+_TWO = _kinds.UniTuple(types.float64, 2)
+
 
 class Numbers:
     """Arithmetic with a number per lane; a plain number is the same in every lane."""
@@ -124,7 +127,7 @@ def _largest(context, squares, seconds, means, n_groups):  # type: ignore[no-unt
             results.append(builder.extract_element(numbers, ir.IntType(32)(0)))
         return context.make_tuple(builder, signature.return_type, results)
 
-    return types.Tuple((types.float64, types.float64))(squares, seconds, means, n_groups), emit
+    return _TWO(squares, seconds, means, n_groups), emit
 
 
 def _reaching(context, squares, seconds, means, start, origin, top, own_part, of_user, of_item, least, safety):  # type: ignore[no-untyped-def]

@@ -16,10 +16,10 @@ from albatross.core.asking.beliefs import choose_supposing
 from albatross.core.policy import Policy
 from albatross.environments.synthetic import Gaussian
 from albatross.kernels.compiling import program
-from albatross.kernels.mean_field.choosing import look_at_others
+from albatross.kernels.mean_field.choosing import largest_variances, look_at_others
 from albatross.kernels.mean_field.learning import place_user
 from albatross.kernels.mean_field.measuring import measure_listed, weigh_partners
-from albatross.kernels.mean_field.valuing import Reach, Scales, reach_of, scales_of
+from albatross.kernels.mean_field.valuing import Scales, reach_of, scales_of
 from albatross.kernels.operations import ALL_ITEMS
 from albatross.policies import create
 from albatross.policies.alb import ALB
@@ -89,19 +89,20 @@ def scoring(catalogues: tuple[tuple[int, int], ...] = ((5, 1_682), (5, 20_000), 
         taken: tuple[list[float], list[float]] = ([], [])
         for _ in range(5):
             moments = np.zeros(repetitions + 1, np.int64)
-            program(score, type(state))(state, scratch, scales, reach_of(scales), moments, new_reading(n_items))
+            program(score, type(state))(state, scratch, scales, moments, new_reading(n_items))
             taken[0].append(1e-9 * float(np.diff(moments).min()))
             taken[1].append(float(least_seconds(state.item_columns, terms, repetitions).min()))
         what, one, other = f"scoring, k = {rank}, m = {n_items:,}", Quantity("mean-field", min(taken[0])), Quantity("limit", min(taken[1]))
         yield Line.at_most(what, one, other, NEAR_THE_LIMIT) if rank == 5 else Line(what, one, other)
 
 
-def score(state: Any, scratch: Any, scales: Scales, reach: Reach, moments: NDArray[np.int64], reading: NDArray[np.int64]) -> None:
+def score(state: Any, scratch: Any, scales: Scales, moments: NDArray[np.int64], reading: NDArray[np.int64]) -> None:
     """Find the best of all items once per moment, and read the clock before each time and at the end."""
     n_items = state.item_moments.shape[0]
     for repetition in range(moments.size - 1):
         moments[repetition] = now(reading)
         measure_listed(state, scratch, scratch.listed[:0], n_items, scratch.means)
+        reach = reach_of(scales, *largest_variances(scratch, n_items))
         _, place, _, _ = look_at_others(scratch, scales, reach, n_items, -math.inf, -math.inf, 0, 0.0, 0)
         scratch.nearby[0] = place
     moments[-1] = now(reading)

@@ -12,7 +12,7 @@ from albatross.core.state import reserve
 from albatross.environments.world import arrivals, expected_reward, offer, reaction, reaction_draws
 from albatross.kernels.compiling import program
 from albatross.kernels.counting import any_best
-from albatross.kernels.mean_field.choosing import any_stranger, count_own, list_met, look_at_others, look_at_own
+from albatross.kernels.mean_field.choosing import any_stranger, count_own, largest_variances, list_met, look_at_others, look_at_own
 from albatross.kernels.mean_field.learning import add_rating, meet_item, note_newcomer, place_user, refit_item, refit_user, refresh
 from albatross.kernels.mean_field.measuring import measure_listed, weigh_partners
 from albatross.kernels.mean_field.moments import row_start
@@ -79,7 +79,7 @@ def watch_parts(
             scales = scales_of(state, settings, scratch, returns, offered, float(n_strangers))
             strange_score = value_stranger(scratch, scales) if n_strangers > 0 else -math.inf
             moments[step, 4] = now(reading)
-            reach = reach_of(scales)
+            reach = reach_of(scales, *largest_variances(scratch, n_listed))
             best, place, mean, ties = look_at_own(
                 state, settings, scratch, scales, reach, user, favourite, candidates, n_listed, -math.inf, 0, 0.0, 0
             )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from albatross.core.agent import Agent, choose
 from albatross.core.asking.beliefs import choose_supposing
 from albatross.core.streams import stream
-from albatross.kernels.mean_field.side_by_side import may_reach
+from albatross.kernels.mean_field.side_by_side import largest_parts, may_reach
 from albatross.kernels.mean_field.valuing import Scales, reach_of, value_items
 from albatross.kernels.operations import ALL_ITEMS
 from albatross.kernels.search.lanes import LANES
@@ -43,10 +43,11 @@ def test_who_has_the_best_score_may_reach_it(
     scales = Scales(origin, origin + above, 1.0 / noise, for_user, for_all, own, user, item, 0.0, 0.0, 0.0)
     valued, scored, scores = squares.copy(), means.copy(), np.zeros(LANES)
     value_items(scales, valued, seconds, scored, scores, LANES)
-    reaching = may_reach(scales, reach_of(scales), squares, seconds, means, 0, float(scores.max()))
+    reach = reach_of(scales, *largest_parts(squares, seconds, means, 1))
+    reaching = may_reach(scales, reach, squares, seconds, means, 0, float(scores.max()))
     assert all((reaching >> lane) & 1 for lane in np.flatnonzero(scores == scores.max()).tolist())
     squares[scores == scores.max()] = -1.0
-    hidden = may_reach(scales, reach_of(scales), squares, seconds, means, 0, -math.inf)
+    hidden = may_reach(scales, reach, squares, seconds, means, 0, -math.inf)
     assert [(hidden >> lane) & 1 for lane in range(LANES)] == (squares >= 0.0).tolist()
 
 

@@ -5,13 +5,32 @@ import pytest
 from numpy.typing import NDArray
 
 from albatross.kernels.compiling import program
-from albatross.kernels.mean_field.moments import Regression, add_moments, describe, fit, no_regression
+from albatross.kernels.mean_field.moments import Regression, add_moments, certain, describe, fit, no_regression, partner_weights
+from albatross.kernels.mean_field.partners import sum_partners, tell_partners
 from albatross.kernels.mean_field.side_by_side import may_reach, value_lanes
 from albatross.kernels.mean_field.valuing import Reach, Scales
+from albatross.kernels.pairs import Pairs, no_pairs, remember
 from albatross.kernels.search.lanes import LANES
 from albatross.kernels.search.scoring import measure_lanes, turn_lanes
 
 Array = NDArray[np.float64]
+
+
+def weighed(work: Regression, weights: Array) -> None:
+    certain(work.mean, work.moments)
+    partner_weights(work.moments, work.mean.size, weights)
+
+
+@pytest.mark.parametrize("rank", [1, 4, 5, 6])
+def test_weights_compiled_are_weights_interpreted(rank: int) -> None:
+    outcomes = []
+    for function in (weighed, program(weighed)):
+        work = no_regression(rank)
+        work.mean[:] = np.random.default_rng(rank).normal(size=rank + 1)
+        weights = np.full(work.moments.size, np.nan)
+        function(work, weights)
+        outcomes.append((work.moments.tobytes(), weights.tobytes()))
+    assert outcomes[0] == outcomes[1]
 
 
 def learned(work: Regression, rows: Array, variance: Array) -> None:
@@ -36,6 +55,32 @@ def test_a_fit_compiled_is_a_fit_interpreted(rank: int, spoiled: bool) -> None:
     for name in ("sums", "rights", "mean", "moments"):
         assert getattr(compiled, name).tobytes() == getattr(interpreted, name).tobytes(), name
     assert np.tril(compiled.whitener).tobytes() == np.tril(interpreted.whitener).tobytes()
+
+
+def walked(pairs: Pairs, rows: Array, sums: Array, rights: Array, work: Regression) -> float:
+    chain = pairs.first[1], pairs.following, pairs.items, pairs.plays, pairs.totals
+    squares = sum_partners(*chain, rows, 0.3, 0.2, work.sums, work.rights)
+    tell_partners(*chain, work.sums, 0.3, 0.2, sums, rights)
+    return squares
+
+
+@pytest.mark.parametrize("rank", [1, 4, 5, 6, 12])
+@pytest.mark.parametrize("n_items", [0, 1, 7])
+def test_a_walk_over_partners_compiled_is_a_walk_interpreted(rank: int, n_items: int) -> None:
+    random = np.random.default_rng(rank)
+    packed = (rank + 2) * (rank + 3) // 2
+    following, items, plays = np.zeros((3, 40), np.int32)
+    pairs = no_pairs(2)._replace(following=following, items=items, plays=plays, totals=np.zeros(40))
+    for number in range(3 * n_items):  # in turns with another user, so that chains have gaps
+        remember(pairs, number % 2, (5 * number) % n_items, random.normal())
+    rows = random.normal(size=(n_items, packed))
+    outcomes = []
+    for function in (walked, program(walked)):
+        sums, rights, work = np.ones((n_items, packed)), np.ones((n_items, rank + 1)), no_regression(rank)
+        work.sums.fill(np.nan)  # what was there before does not count
+        squares = function(pairs, rows, sums, rights, work)
+        outcomes.append((squares, sums.tobytes(), rights.tobytes(), work.sums.tobytes(), work.rights.tobytes()))
+    assert outcomes[0] == outcomes[1]
 
 
 def looked_at(

@@ -9,10 +9,8 @@ from albatross import Agent, simulate
 from albatross.checks.worlds import Checkerboard
 from albatross.environments.synthetic import Gaussian
 from albatross.kernels.mean_field.gittins import worth_of
-from albatross.kernels.mean_field.learning import (
-    pair_weight,
-    part_of_pair,
-)
+from albatross.kernels.mean_field.learning import part_of_pair
+from albatross.kernels.mean_field.partners import pair_weight
 from albatross.kernels.pairs import NOTHING, find_pair
 from albatross.policies.mean_field import MeanField
 

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from albatross.kernels.alternating.steps import Ellipsoid
 from albatross.kernels.compiling import kernel
 from albatross.kernels.joining import Rows, list_items
-from albatross.kernels.mean_field.learning import Room, pair_weight, refit_item
+from albatross.kernels.mean_field.learning import Room, refit_item
 from albatross.kernels.mean_field.moments import add_moments
+from albatross.kernels.mean_field.partners import pair_weight
 from albatross.kernels.mean_field.population import count_belief, own_users
 from albatross.kernels.pairs import NOTHING
 from albatross.kernels.replacing import refit_again

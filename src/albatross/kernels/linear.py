@@ -5,6 +5,7 @@ in one flat array: adding multiples of packed matrices is one loop.
 """
 
 import math
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,18 @@ Matrix = NDArray[np.float64]
 RESOLUTION = 2.0**-40
 """A pivot smaller than this fraction of its diagonal element is mostly rounding error. Dividing by it would give a large random vector.
 When users are fitted to items and items to users, each would make the other larger until both overflow."""
+
+
+LINE = 64
+"""Bytes that travel together between memory and processor, and in the widest vector register."""
+
+
+def aligned_zeros(shape: tuple[int, ...], order: Literal["C", "F"] = "C") -> NDArray[np.float64]:
+    """Zeros that begin where a line of memory begins, so that what is read at once comes from one line, not from two."""
+    size = 8 * math.prod(shape)
+    room = np.zeros(size + LINE, np.uint8)
+    start = -room.ctypes.data % LINE
+    return room[start : start + size].view(np.float64).reshape(shape, order=order)
 
 
 def packed_size(rank: int) -> int:

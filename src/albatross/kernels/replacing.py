@@ -8,9 +8,10 @@ from typing import Any
 from albatross.kernels.alternating.steps import RESCUE_INTERVAL, Ellipsoid, rebuild_items, refit_item
 from albatross.kernels.compiling import kernel
 from albatross.kernels.counting import Tally
-from albatross.kernels.mean_field.learning import Room, pair_weight, refit_user
+from albatross.kernels.mean_field.learning import Room, refit_user
 from albatross.kernels.mean_field.learning import refit_item as fit_item
 from albatross.kernels.mean_field.moments import row_start
+from albatross.kernels.mean_field.partners import pair_weight
 from albatross.kernels.mean_field.population import guess_population
 from albatross.kernels.pairs import NOTHING, Pairs, find_pair
 from albatross.kernels.search.catalogue import note_again

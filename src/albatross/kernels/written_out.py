@@ -142,6 +142,43 @@ def _products(context, whitener, mean, noise, moments):  # type: ignore[no-untyp
     return types.void(whitener, mean, noise, moments), emit
 
 
+def _certain(context, mean, moments):  # type: ignore[no-untyped-def]
+    """What `certain_at_once` says."""
+
+    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        mean, moments = arguments
+        writer = Writer(context, builder, signature, arguments)
+        means = [writer.load(mean, a) for a in range(SIZE)]
+        known = [*means[:-1], ir.Constant(_NUMBER, 1.0), means[-1]]
+        for a, left in enumerate(known):
+            for b, right in enumerate(known[: a + 1]):
+                product = left if b == SIZE - 1 else right if a == SIZE - 1 else builder.fmul(right, left)
+                writer.store(product, moments, a * (a + 1) // 2 + b)
+        return context.get_dummy_value()
+
+    return types.void(mean, moments), emit
+
+
+def _weights(context, moments, weights):  # type: ignore[no-untyped-def]
+    """What `weighted_at_once` says."""
+
+    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        moments, weights = arguments
+        writer = Writer(context, builder, signature, arguments)
+        number = [writer.load(moments, place) for place in range(PACKED)]
+        twice = [builder.fmul(ir.Constant(_NUMBER, 2.0), each) for each in number]
+        one, last = SIZE * (SIZE - 1) // 2, SIZE * (SIZE + 1) // 2
+        diagonal = [a * (a + 3) // 2 for a in range(SIZE - 1)]
+        found = [number[place] if place in diagonal else twice[place] for place in range(one)]
+        found += [twice[last + a] for a in range(SIZE - 1)] + [number[last + SIZE]]
+        found += [twice[one + a] for a in range(SIZE - 1)] + [twice[last + SIZE - 1], ir.Constant(_NUMBER, 1.0)]
+        for place, weight in enumerate(found):
+            writer.store(weight, weights, place)
+        return context.get_dummy_value()
+
+    return types.void(moments, weights), emit
+
+
 def _sum(context, target, source, start, factor):  # type: ignore[no-untyped-def]
     """What `add_scaled` says: chunk by chunk, and the rest number by number."""
 
@@ -188,6 +225,8 @@ def _sum(context, target, source, start, factor):  # type: ignore[no-untyped-def
 
 emit_fit: Callable[..., None] = intrinsic(_fit)
 emit_products: Callable[..., None] = intrinsic(_products)
+emit_certain: Callable[..., None] = intrinsic(_certain)
+emit_weights: Callable[..., None] = intrinsic(_weights)
 emit_sum: Callable[..., None] = intrinsic(_sum)
 
 
@@ -198,6 +237,16 @@ def fitted_at_once(sums: Vector, rights: Vector, variance: Vector, center: float
 
 def described_at_once(whitener: Matrix, mean: Vector, noise: float, moments: Vector) -> bool:
     """Find the moments of who has this mean and the covariance noise · whitenerᵀ whitener, if that is written out."""
+    return False
+
+
+def certain_at_once(mean: Vector, moments: Vector) -> bool:
+    """Do what `albatross.kernels.mean_field.moments.certain` does, if that is written out."""
+    return False
+
+
+def weighted_at_once(moments: Vector, size: int, weights: Vector) -> bool:
+    """Do what `albatross.kernels.mean_field.moments.partner_weights` does, if that is written out."""
     return False
 
 
@@ -223,6 +272,26 @@ def _compiled_described_at_once(whitener, mean, noise, moments):  # type: ignore
         if mean.size == SIZE:
             emit_products(whitener, mean, noise, moments)
         return mean.size == SIZE
+
+    return compiled
+
+
+@overload(certain_at_once, jit_options=OPTIONS, strict=False)
+def _compiled_certain_at_once(mean, moments):  # type: ignore[no-untyped-def]
+    def compiled(mean, moments):  # type: ignore[no-untyped-def]
+        if mean.size == SIZE:
+            emit_certain(mean, moments)
+        return mean.size == SIZE
+
+    return compiled
+
+
+@overload(weighted_at_once, jit_options=OPTIONS, strict=False)
+def _compiled_weighted_at_once(moments, size, weights):  # type: ignore[no-untyped-def]
+    def compiled(moments, size, weights):  # type: ignore[no-untyped-def]
+        if size == SIZE:
+            emit_weights(moments, weights)
+        return size == SIZE
 
     return compiled
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from albatross.kernels.linear import Matrix, Vector, packed_size
+from albatross.kernels.linear import Matrix, Vector, aligned_zeros, packed_size
 from albatross.kernels.mean_field.learning import Room
 from albatross.kernels.mean_field.moments import no_regression
 from albatross.kernels.mean_field.population import COUNTS, FIGURES
@@ -73,10 +73,10 @@ class Scratch(NamedTuple):
 def no_beliefs(rank: int, n_users: int, n_items: int) -> Beliefs:
     size, packed = rank + 1, packed_size(rank + 2)
     return Beliefs(
-        user_moments=np.zeros((n_users, packed)),
-        item_moments=np.zeros((n_items, packed)),
-        item_columns=np.zeros((n_items, packed), order="F"),
-        item_sums=np.zeros((n_items, packed)),
+        user_moments=aligned_zeros((n_users, packed)),
+        item_moments=aligned_zeros((n_items, packed)),
+        item_columns=aligned_zeros((n_items, packed), order="F"),
+        item_sums=aligned_zeros((n_items, packed)),
         item_rights=np.zeros((n_items, size)),
         residuals=np.zeros(n_users),
         users=np.zeros(n_users, np.int64),
@@ -98,11 +98,11 @@ def no_scratch(rank: int, n_items: int, once: bool = False) -> Scratch:
     return Scratch(
         room=Room(no_regression(rank), np.zeros(packed), new_shelves(rank, n_items), float(once)),
         stranger=np.zeros(packed),
-        block=np.zeros((packed + 4, LANES)),
+        block=aligned_zeros((packed + 4, LANES)),
         nearby=np.zeros(LANES, np.int32),
-        squares=np.zeros(n_items + LANES),
-        means=np.zeros(n_items + LANES),
-        seconds=np.zeros(n_items + LANES),
+        squares=aligned_zeros((n_items + LANES,)),
+        means=aligned_zeros((n_items + LANES,)),
+        seconds=aligned_zeros((n_items + LANES,)),
         positions=np.zeros(n_items, np.int32),
         listed=np.zeros(n_items, np.int32),
         places=np.zeros(n_items, np.int32),

@@ -7,10 +7,11 @@ b > mean only if
 
 which needs neither a root nor a division. And with q(N) as in `gittins`, which grows with N,
 
-    w(v, s², N)² = v q(N v / (v + 0.8 s²))² ≤ v q(N)²,
+    w(v, s², N)² = v q(N v / (v + 0.8 s²))² ≤ v q(N V / (V + 0.8 s²))²    for v ≤ V,
 
-so that such an s̄ is linear in both variances. Items that cannot reach the best score so far are skipped. Items that the user has rated
-come first: once users have found what they like, the best is one of them, and nearly all others are skipped.
+so that with V the largest variance of any candidate, such an s̄ is linear in both variances. Items that cannot reach the best score so
+far are skipped. Items that the user has rated come first: once users have found what they like, the best is one of them, and nearly all
+others are skipped.
 """
 
 import math
@@ -22,7 +23,7 @@ from albatross.kernels.compiling import kernel
 from albatross.kernels.mean_field.gittins import bonus
 from albatross.kernels.mean_field.learning import part_of_pair
 from albatross.kernels.mean_field.measuring import is_met, measure_listed, weigh_partners
-from albatross.kernels.mean_field.side_by_side import may_reach, value_lanes
+from albatross.kernels.mean_field.side_by_side import largest_parts, may_reach, value_lanes
 from albatross.kernels.mean_field.valuing import (
     Reach,
     Scales,
@@ -61,7 +62,7 @@ def choose_best(
     returns, offered = returning_part(state, settings, n_candidates, rated, back)
     scales = scales_of(state, settings, scratch, returns, offered, float(n_strangers))
     strange_score = value_stranger(scratch, scales) if n_strangers > 0 else -math.inf
-    reach = reach_of(scales)
+    reach = reach_of(scales, *largest_variances(scratch, n_listed))
     best, place, mean, ties = look_at_supposed(state, settings, scratch, scales, user, supposed, candidates, n_listed)
     best, place, mean, ties = look_at_own(
         state, settings, scratch, scales, reach, user, favourite, candidates, n_listed, best, place, mean, ties
@@ -114,6 +115,15 @@ def count_own(state: Any, scratch: Any, user: int, candidates: Items, n_listed: 
             favourite, most = entry, pairs.plays[here]
         entry = pairs.following[here]
     return rated, back, favourite
+
+
+@kernel
+def largest_variances(scratch: Any, n_listed: int) -> tuple[float, float]:
+    """The largest variances of the listed items: that of the user, in units of the noise, and that of the item."""
+    n_groups = -(-n_listed // LANES)
+    for place in range(n_listed, LANES * n_groups):
+        scratch.squares[place], scratch.means[place], scratch.seconds[place] = HIDDEN, 0.0, 0.0
+    return largest_parts(scratch.squares, scratch.seconds, scratch.means, n_groups)
 
 
 @kernel
@@ -200,11 +210,12 @@ def look_at_others(
     best_mean: float,
     ties: int,
 ) -> tuple[float, int, float, int]:
-    """The same for all listed items, given the best so far: scores are computed only if one of LANES items may reach it."""
+    """The same for all listed items, given the best so far: scores are computed only if one of LANES items may reach it.
+
+    What comes after the last of them must be hidden, as `largest_variances` leaves it.
+    """
     block, packed = scratch.block, scratch.room.weights.size
     values, means, seconds, scores = block[packed], block[packed + 1], block[packed + 2], block[packed + 3]
-    for place in range(n_listed, n_listed + LANES):
-        scratch.squares[place] = HIDDEN
     n_groups = -(-n_listed // LANES)
     promising = scratch.promising[0] if scratch.promising[0] < n_groups else 0
     for number in range(n_groups):
@@ -212,6 +223,19 @@ def look_at_others(
         start = LANES * (promising if number == 0 else number - 1 if number <= promising else number)
         reaching = may_reach(scales, reach, scratch.squares, scratch.seconds, scratch.means, start, max(best, strange_score))
         if reaching == 0:
+            continue
+        if reaching & (reaching - 1) == 0:  # most often it is a single one, and then the roots of all lanes would take longer
+            place = start
+            while (reaching >> (place - start)) & 1 == 0:
+                place += 1
+            mean = scratch.means[place]
+            square = square_of(scales, scratch.squares[place], max(scratch.seconds[place] - mean * mean, 0.0) * scales.inverse_noise)
+            mean += scales.origin
+            score = mean + bonus(square, scales.top - mean)
+            if score >= best:
+                ties = ties + 1 if score == best else 1
+                best, best_place, best_mean = score, place, mean
+                scratch.promising[0] = start // LANES
             continue
         for lane in range(LANES):
             values[lane], means[lane], seconds[lane] = (

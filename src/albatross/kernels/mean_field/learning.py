@@ -12,6 +12,7 @@ import numpy as np
 from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import Vector, inner
 from albatross.kernels.mean_field.moments import Regression, add_moments, certain, describe, expected_mean, fit, partner_weights, row_start
+from albatross.kernels.mean_field.partners import pair_weight, sum_partners, tell_partners
 from albatross.kernels.mean_field.population import (
     RECENT_NEWCOMERS,
     count_belief,
@@ -57,30 +58,11 @@ def part_of_pair(share: float, plays: int) -> float:
 
 
 @kernel
-def pair_weight(share: float, plays: int) -> float:
-    """The weight of a pair's mean of `plays` ratings in the model, in units of one rating: s² / (τ² + σ² / plays)."""
-    return plays / (share * plays + 1.0 - share)
-
-
-@kernel
 def place_user(state: Any, room: Room, user: int) -> float:
     """Fit the user to the current items, into `room.work`. Returns Σ w (y² − 2 y E[o]) over the user's pairs, o the item's offset."""
-    work, pairs = room.work, state.pairs
-    work.sums.fill(0.0)
-    work.rights.fill(0.0)
-    figures = state.figures[0]
-    share, origin = figures.share, figures.origin
-    offset = work.sums.size - 2
-    squares = 0.0
-    entry = pairs.first[user]
-    while entry != NOTHING:
-        plays = pairs.plays[entry]
-        weight = pair_weight(share, plays)
-        value = pairs.totals[entry] / plays - origin
-        moments = state.item_moments[pairs.items[entry]]
-        add_moments(work.sums, work.rights, moments, weight, weight * value)
-        squares += weight * value * (value - 2.0 * moments[offset])
-        entry = pairs.following[entry]
+    work, pairs, figures = room.work, state.pairs, state.figures[0]
+    chain = pairs.first[user], pairs.following, pairs.items, pairs.plays, pairs.totals
+    squares = sum_partners(*chain, state.item_moments, figures.share, figures.origin, work.sums, work.rights)
     fit(work, work.sums, work.rights, state.user_variance, 0.0, figures.noise)
     return squares
 
@@ -103,14 +85,8 @@ def refit_user(state: Any, room: Room, user: int) -> None:
     for position in range(moments.size):
         change[position] = work.moments[position] - moments[position]
         moments[position] = work.moments[position]
-    share, origin = figures.share, figures.origin
-    entry = pairs.first[user]
-    while entry != NOTHING:
-        plays, item = pairs.plays[entry], pairs.items[entry]
-        weight = pair_weight(share, plays)
-        value = pairs.totals[entry] / plays - origin
-        add_moments(state.item_sums[item], state.item_rights[item], change, weight, weight * value)
-        entry = pairs.following[entry]
+    chain = pairs.first[user], pairs.following, pairs.items, pairs.plays, pairs.totals
+    tell_partners(*chain, change, figures.share, figures.origin, state.item_sums, state.item_rights)
 
 
 @kernel

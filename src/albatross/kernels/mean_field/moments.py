@@ -14,7 +14,7 @@ import numpy as np
 
 from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import RESOLUTION, Matrix, Vector, packed_size
-from albatross.kernels.written_out import add_scaled, described_at_once, fitted_at_once
+from albatross.kernels.written_out import add_scaled, certain_at_once, described_at_once, fitted_at_once, weighted_at_once
 
 
 class Regression(NamedTuple):
@@ -152,6 +152,8 @@ def describe(work: Regression, noise: float) -> None:
 @kernel
 def certain(mean: Vector, moments: Vector) -> None:
     """The moments of a user or item known to be (f, o) = `mean`."""
+    if certain_at_once(mean, moments):
+        return
     size = mean.size
     one, last = row_start(size - 1), row_start(size)
     for a in range(size - 1):
@@ -167,6 +169,8 @@ def certain(mean: Vector, moments: Vector) -> None:
 @kernel
 def partner_weights(moments: Vector, size: int, weights: Vector) -> None:
     """Numbers whose inner product with a partner's packed moments is E[(⟨f, f'⟩ + o + o')²]; `size` is rank + 1."""
+    if weighted_at_once(moments, size, weights):
+        return
     one, last = row_start(size - 1), row_start(size)
     for a in range(size - 1):
         row = row_start(a)

@@ -11,7 +11,10 @@ from albatross.kernels.linear import Vector
 from albatross.kernels.mean_field.gittins import LOOKS
 from albatross.kernels.mean_field.valuing import Reach, Scales, value_items
 from albatross.kernels.search.catalogue import SAFETY
-from albatross.kernels.search.lanes import LANES, NUMBERS, Emitter
+from albatross.kernels.search.lanes import LANES, NUMBERS, ZEROS, Emitter, write
+
+_kinds: Any = types  # it has no type hints
+_TWO = _kinds.UniTuple(types.float64, 2)
 
 
 class Numbers:
@@ -97,6 +100,36 @@ def _values(context, squares, seconds, means, scores, start, origin, top, invers
     return types.void(*given), emit
 
 
+def _largest(context, squares, seconds, means, n_groups):  # type: ignore[no-untyped-def]
+    """The code of `largest_parts`."""
+
+    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        squares, seconds, means, n_groups = arguments
+        emitter = Emitter(context, builder, signature, arguments)
+        largest = [write.alloca_once_value(builder, ZEROS) for _ in range(2)]
+
+        def larger(one: Any, other: Any) -> Any:
+            return builder.select(builder.fcmp_ordered(">", one, other), one, other)
+
+        with write.for_range(builder, n_groups) as loop:
+            start = builder.mul(loop.index, loop.index.type(LANES))
+            mean = Numbers(emitter, emitter.load(means, start))
+            spread = Numbers(emitter, emitter.load(seconds, start)) - mean * mean
+            for part, found in zip((emitter.load(squares, start), spread.value), largest, strict=True):
+                builder.store(larger(part, builder.load(found)), found)
+        results = []
+        for found in largest:
+            numbers, length = builder.load(found), LANES
+            while length > 1:
+                length //= 2
+                halves = [ir.VectorType(ir.IntType(32), length)(list(range(start, start + length))) for start in (0, length)]
+                numbers = larger(*(builder.shuffle_vector(numbers, numbers, half) for half in halves))
+            results.append(builder.extract_element(numbers, ir.IntType(32)(0)))
+        return context.make_tuple(builder, signature.return_type, results)
+
+    return _TWO(squares, seconds, means, n_groups), emit
+
+
 def _reaching(context, squares, seconds, means, start, origin, top, own_part, of_user, of_item, least, safety):  # type: ignore[no-untyped-def]
     """The code of `may_reach`; `least` is already reduced by the margin for rounding."""
     given = (squares, seconds, means, start, origin, top, own_part, of_user, of_item, least, safety)
@@ -123,12 +156,22 @@ def _reaching(context, squares, seconds, means, start, origin, top, own_part, of
 
 
 _emit_values: Any = intrinsic(_values)
+_emit_largest: Any = intrinsic(_largest)
 _emit_reaching: Any = intrinsic(_reaching)
 
 
 def value_lanes(scales: Scales, squares: Vector, seconds: Vector, means: Vector, scores: Vector) -> None:
     """`value_items` for LANES items that all have ratings."""
     value_items(scales, squares, seconds, means, scores, LANES)
+
+
+def largest_parts(squares: Vector, seconds: Vector, means: Vector, n_groups: int) -> tuple[float, float]:
+    """The largest square, and the largest variance from second moment and mean, of so many times LANES items; at least zero."""
+    square = variance = 0.0
+    for place in range(LANES * n_groups):
+        square = max(square, squares[place])
+        variance = max(variance, seconds[place] - means[place] * means[place])
+    return square, variance
 
 
 def may_reach(scales: Scales, reach: Reach, squares: Vector, seconds: Vector, means: Vector, start: int, least: float) -> int:
@@ -158,6 +201,14 @@ def _compiled_value_lanes(scales, squares, seconds, means, scores):  # type: ign
         visits = scales.for_user, scales.for_all
         parts = scales.own_part, scales.user_part, scales.item_part
         _emit_values(squares, seconds, means, scores, 0, scales.origin, scales.top, scales.inverse_noise, *visits, *parts)
+
+    return compiled
+
+
+@overload(largest_parts, jit_options=OPTIONS, strict=False)
+def _compiled_largest_parts(squares, seconds, means, n_groups):  # type: ignore[no-untyped-def]
+    def compiled(squares, seconds, means, n_groups):  # type: ignore[no-untyped-def]
+        return _emit_largest(squares, seconds, means, n_groups)
 
     return compiled
 

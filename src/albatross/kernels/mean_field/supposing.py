@@ -9,9 +9,10 @@ from typing import Any
 from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import Vector
 from albatross.kernels.mean_field.gittins import bonus
-from albatross.kernels.mean_field.learning import pair_weight, part_of_pair, place_user
+from albatross.kernels.mean_field.learning import part_of_pair, place_user
 from albatross.kernels.mean_field.measuring import is_met, position_of
 from albatross.kernels.mean_field.moments import add_moments, expected_mean, fit, row_start, solve, whitened_square
+from albatross.kernels.mean_field.partners import pair_weight
 from albatross.kernels.mean_field.valuing import describe_stranger, top_of_scale
 from albatross.kernels.operations import Items, Slate
 from albatross.kernels.pairs import NOTHING, count_pairs, find_pair

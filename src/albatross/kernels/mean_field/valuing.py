@@ -162,10 +162,11 @@ class Reach(NamedTuple):
 
 
 @kernel
-def reach_of(scales: Scales) -> Reach:
-    """What is learned of an item of any variance is worth at most what it is worth if one rating told all."""
-    of_user = scales.user_part * worth(scales.for_user, 1.0) ** 2
-    return Reach(of_user, scales.item_part * worth(scales.for_all, 1.0) ** 2 * scales.inverse_noise)
+def reach_of(scales: Scales, square: float, variance: float) -> Reach:
+    """For items whose variances are at most these. In units of its variance, trying an item is worth the more the larger that is."""
+    ratio = variance * scales.inverse_noise
+    of_user = scales.user_part * worth(scales.for_user * square, square + LOOKS) ** 2
+    return Reach(of_user, scales.item_part * worth(scales.for_all * ratio, ratio + LOOKS) ** 2 * scales.inverse_noise)
 
 
 @kernel

@@ -31,6 +31,8 @@ class PostgresHome:
         self.address, self.shard = address, shard or 0
         self._name, self._said = name_of(address), shard is not None
         self._remote = remote_snapshots(snapshots)
+        self.lease: Lease | None = None
+        """Of the log that was opened last."""
         self.folder = _folder(self._name, self.shard) if snapshots is None or self._remote is not None else Path(snapshots)
 
     def __str__(self) -> str:
@@ -60,6 +62,7 @@ class PostgresHome:
     def open(self, durable: bool) -> PostgresLog:
         kind = PostgresLog if self.shards == 1 else ShardLog
         log = kind(self.address, self.shard, durable)  # from here on, no other process writes, neither rows nor snapshots
+        self.lease = log.lease
         try:
             tidy(self.folder)
             with contextlib.suppress(NotWritten):  # a start without them only takes longer

@@ -1,6 +1,7 @@
 """The log of one shard in PostgreSQL: rows, handles and head change in one transaction, and only for the owner of the lease."""
 
 import itertools
+import time
 from collections.abc import Callable, Iterator, Sequence
 
 import psycopg
@@ -13,7 +14,19 @@ from albatross.service.storage.postgres.bases import base_version_of, read_base
 from albatross.service.storage.postgres.lease import Lease, fenced
 from albatross.service.storage.postgres.session import Session, connect, name_of, understood
 from albatross.service.storage.postgres.wire import DUMPERS, Kept, bytes_of, copied_handles, copied_rows, numbers_of
-from albatross.service.storage.store import NO_CHAIN, SALT, Base, DamagedLog, Found, Row, Written, chained, check_rows, digest_of
+from albatross.service.storage.store import (
+    NO_CHAIN,
+    SALT,
+    Base,
+    DamagedLog,
+    Found,
+    HandleTaken,
+    Row,
+    Written,
+    chained,
+    check_rows,
+    digest_of,
+)
 
 CHUNK = 10_000
 """Rows read at a time."""
@@ -27,7 +40,8 @@ BEAT = 1.0
 APPEND = """
 WITH owned AS (
     UPDATE albatross.shards SET seq = %b, chain = %b, until = clock_timestamp() + %b * interval '1 second'
-    WHERE shard = %b AND epoch = %b AND seq = %b RETURNING shard
+    WHERE shard = %b AND epoch = %b AND seq = %b
+    AND NOT EXISTS (SELECT FROM albatross.handles WHERE shard = %b AND handle = ANY(%b::bytea[])) RETURNING shard
 ), rows AS (
     INSERT INTO albatross.log SELECT owned.shard, line.* FROM owned, unnest(%b::bigint[], %b::bytea[], %b::bytea[], %b::bytea[]) AS line
 ), found AS (
@@ -35,7 +49,7 @@ WITH owned AS (
 )
 SELECT count(*) FROM owned
 """
-"""One round trip to the server, and its own transaction."""
+"""One round trip to the server, and its own transaction. Nothing is written for a former owner, nor if a handle is taken."""
 OWN = """
 UPDATE albatross.shards SET seq = %s, chain = %s, until = clock_timestamp() + %s * interval '1 second'
 WHERE shard = %s AND epoch = %s AND seq = %s
@@ -181,14 +195,14 @@ class PostgresReader:
 class PostgresLog(PostgresReader):
     """The log of a shard, open for writing by the owner of its lease. With `durable`, a commit is on the server's disk when it returns."""
 
-    refuses_taken = False
+    refuses_taken = True
 
     def __init__(self, address: str, shard: int = 0, durable: bool = True) -> None:
         self.where, self.shard, self.durable = name_of(address), shard, durable
         self.beat = BEAT
         self._flushed = 0
         self._recent: dict[int, bytes] = {}
-        self._lease = Lease(address, shard)
+        self.lease = Lease(address, shard)
         try:
             self._session = connect(address, writing=True, application_name="albatross log")
             try:
@@ -198,7 +212,7 @@ class PostgresLog(PostgresReader):
                 self._session.close()
                 raise
         except BaseException:
-            self._lease.release()
+            self.lease.release()
             raise
 
     def _settle(self) -> None:
@@ -220,24 +234,33 @@ class PostgresLog(PostgresReader):
         handles = [(handle, line[0], content) for row, line in zip(rows, written, strict=True) for handle, content in row.handles]
         head = Head(written[-1][0], written[-1][3])
         self._check_lease()
+        began = time.monotonic()
         with self._committing():
             if first is not None or len(rows) >= COPIED_FROM:
                 with self._session.transaction():
                     if first is not None:
                         first()
                     self._own(head)
+                    self._check_taken([handle for handle, _, _ in handles])
                     copy_rows(self._session, self.shard, written, handles)
             else:
                 seqs, *others = zip(*written, strict=True)
                 names, numbers, contents = zip(*handles, strict=True) if handles else ((), (), ())
-                columns = (numbers_of(seqs), *map(bytes_of, others), bytes_of(names), numbers_of(numbers), bytes_of(contents))
-                parameters = (*head, self._lease.seconds, self.shard, self._lease.epoch, self._head.seq, *columns)
+                sought = bytes_of(names)
+                columns = (numbers_of(seqs), *map(bytes_of, others), sought, numbers_of(numbers), bytes_of(contents))
+                parameters = (*head, self.lease.seconds, self.shard, self.lease.epoch, self._head.seq, self.shard, sought, *columns)
                 if self._session.execute(APPEND, parameters, prepare=True, binary=True).fetchone() != (1,):
+                    self._check_taken(names)
                     raise fenced(self.where)
+        self.lease.renewed(began)
         self._head = head
         self._recent.update((line[0], row.body) for row, line in zip(rows, written, strict=True) if row.body is not None)
         for seq in list(itertools.islice(self._recent, max(0, len(self._recent) - RECENT))):  # the oldest come first
             del self._recent[seq]
+
+    def _check_taken(self, handles: Sequence[bytes]) -> None:
+        if taken := self.find_all(handles):
+            raise HandleTaken(f"{len(taken)} of {len(handles)}")
 
     def body(self, seq: int) -> bytes | None:
         return self._recent.get(seq) or super().body(seq)
@@ -275,7 +298,7 @@ class PostgresLog(PostgresReader):
 
     def _own(self, head: Head) -> None:
         """In a transaction: move the head, which only the owner can do."""
-        parameters = (*head, self._lease.seconds, self.shard, self._lease.epoch, self._head.seq)
+        parameters = (*head, self.lease.seconds, self.shard, self.lease.epoch, self._head.seq)
         if self._session.execute(OWN, parameters).rowcount != 1:
             raise fenced(self.where)
 
@@ -283,8 +306,8 @@ class PostgresLog(PostgresReader):
         return _Committing(self.where)
 
     def _check_lease(self) -> None:
-        if self._lease.lost is not None:
-            raise self._lease.lost
+        if self.lease.lost is not None:
+            raise self.lease.lost
 
     def keep(self) -> None:
         """Notice a lost lease or connection without a write; and make relaxed commits durable."""
@@ -308,7 +331,7 @@ class PostgresLog(PostgresReader):
 
     def close(self) -> None:
         self._session.close()
-        self._lease.release()
+        self.lease.release()
 
 
 class _Committing:

@@ -2,7 +2,10 @@
 
 import asyncio
 import contextlib
+import gc
+import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
 from types import SimpleNamespace
@@ -47,6 +50,17 @@ def database(databases: Place) -> str:
     return address
 
 
+@pytest.fixture
+def settings() -> Iterator[None]:
+    """A shard sets how its process collects garbage and switches between threads."""
+    threshold, interval = gc.get_threshold(), sys.getswitchinterval()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*threshold)
+    sys.setswitchinterval(interval)
+
+
+@pytest.mark.usefixtures("settings")
 def test_a_shard_that_starts_again_on_another_port_is_found(database: str, tmp_path: Path) -> None:
     """What was sent while it was away is answered, and counts once. The other shard is not disturbed."""
     home = PostgresHome(database, shard=0)
@@ -79,6 +93,14 @@ def test_a_shard_that_starts_again_on_another_port_is_found(database: str, tmp_p
     assert before[1] == after[1]
     for shard in shards:
         shard.close()
+
+
+@pytest.mark.usefixtures("settings")
+def test_a_shard_that_cannot_listen_says_so(database: str, tmp_path: Path) -> None:
+    shard = Shard(database, 0, str(tmp_path), "192.0.2.1")  # an address for documents: no machine has it
+    assert "shard 0 cannot listen on 192.0.2.1" in str(shard.state())
+    shard.close()
+    Lease(database, 0).release()  # it has given its lease back
 
 
 def test_a_former_owner_is_not_found(database: str) -> None:

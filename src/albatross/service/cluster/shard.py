@@ -32,6 +32,7 @@ class Shard:
         self._home = PostgresHome(address, snapshots_of(snapshots, number), number)
         self._failure: InvalidInput | None = None
         self._exchanging: Exchanging | None = None
+        self._listening: Listening | None = None
         try:
             self._engine = self._open()
         except InvalidInput as refusal:  # the log is damaged for the next process, too
@@ -40,7 +41,12 @@ class Shard:
         if self._engine.genesis.shards > 1:
             self._exchanging = Exchanging(address, self._engine)
         settle()
-        self._listening = self._listen(host or _host_of_node())
+        host = host or _host_of_node()
+        try:
+            self._listening = self._listen(host)
+        except OSError as error:
+            self.close()
+            self._failure = InvalidInput(f"shard {number} cannot listen on {host}: {error.strerror or error}")
 
     def _open(self) -> Engine:
         waiting = threading.Event()
@@ -77,6 +83,7 @@ class Shard:
             self._exchanging.close()
         if self._failure is None:
             self._engine.close()
+        if self._listening is not None:
             self._listening.close()
 
     def restart(self) -> None:

@@ -14,7 +14,8 @@ from albatross.service.storage.mark import Head
 from albatross.service.storage.migration import reading_log
 from albatross.service.storage.postgres.keyring import PostgresKeyring
 from albatross.service.storage.postgres.lease import Lease
-from albatross.service.storage.postgres.log import PostgresLog, PostgresReader, copy_rows
+from albatross.service.storage.postgres.log import PostgresLog, copy_rows
+from albatross.service.storage.postgres.log_reader import PostgresReader
 from albatross.service.storage.postgres.session import beginning, connect, name_of, shards_of, understood
 from albatross.service.storage.postgres.sharing import ShardLog
 from albatross.service.storage.postgres.wire import Kept

@@ -186,7 +186,8 @@ def costs(small: Sequence[Run], large: Sequence[Run]) -> tuple[Cost, Cost]:
     each = []
     for runs, lines in ((small, SMALL), (large, SLICE)):
         spent = _median([run.spent / run.events * lines for run in runs])
-        each.append(np.append(spent, max(np.median([run.seconds / run.events * lines for run in runs]) - spent.sum(), 0.0)))
+        least = min((run.seconds - run.spent.sum()) / run.events * lines for run in runs)  # others only make it longer
+        each.append(np.append(spent, max(least, 0.0)))
     rating = np.maximum((each[1] - each[0]) / (SLICE - SMALL), 0.0)
     group = np.maximum(each[0] - SMALL * rating, 0.0)
     return Cost(group[:-1], float(group[-1])), Cost(rating[:-1], float(rating[-1]))

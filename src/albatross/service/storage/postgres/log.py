@@ -53,7 +53,7 @@ class PostgresLog(PostgresReader):
         self._flushed = 0
         self._recent: dict[int, bytes] = {}
         self._sought: set[bytes] = set()
-        """Handles that were looked for since the last append: it need not look for them again."""
+        """Handles that were looked for since the last append, and not found: it need not look for them again."""
         self.lease = Lease(address, shard)
         try:
             self._session = connect(address, writing=True, application_name="albatross log")
@@ -119,8 +119,9 @@ class PostgresLog(PostgresReader):
     def find_all(self, handles: Sequence[bytes]) -> dict[bytes, Found]:
         if len(self._sought) > RECENT:  # requests that write nothing
             self._sought.clear()
-        self._sought.update(handles)
-        return super().find_all(handles)
+        found = super().find_all(handles)
+        self._sought.update(handle for handle in handles if handle not in found)
+        return found
 
     def body(self, seq: int) -> bytes | None:
         return self._recent.get(seq) or super().body(seq)

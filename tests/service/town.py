@@ -1,9 +1,10 @@
 """A cluster without Ray: the engines of all shards in one process, with everything else as it is."""
 
 import contextlib
+from collections.abc import Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import psycopg
 
@@ -12,12 +13,12 @@ from albatross.service.api.errors import NotReady
 from albatross.service.api.requests import Request
 from albatross.service.cluster.exchanging import WAITING, Exchanging
 from albatross.service.cluster.lanes import Lanes
-from albatross.service.cluster.router import Settled
+from albatross.service.cluster.router import Call, Settle
 from albatross.service.cluster.running import make
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.options import Options
 from albatross.service.engine.sharing import FollowCatalogue, Known
-from albatross.service.engine.tickets import Promise
+from albatross.service.engine.tickets import Promise, Ticket
 from albatross.service.storage.postgres.home import PostgresHome, snapshots_of
 
 A = TypeVar("A", bound=Answer)
@@ -56,17 +57,14 @@ class Town:
         for engine in self.engines:
             engine.close()
 
-    def _caller(self, shard: int) -> Any:
-        def call(requests: list[Request[Any]]) -> "Future[Settled]":
-            settled: list[Answer | BaseException] = []
-            for request in requests:
-                try:
-                    settled.append(self.engines[shard].ask(request))
-                except Exception as error:
-                    settled.append(error)
-            future: Future[Settled] = Future()
-            future.set_result(settled)
-            return future
+    def _caller(self, shard: int) -> Call:
+        def call(tickets: Sequence[Ticket], settle: Settle) -> None:
+            for ticket in tickets:
+                promise = Promise(ticket.request, Future())
+                promise.future.add_done_callback(lambda done, ticket=ticket: settle([(ticket, done.exception() or done.result())]))  # type: ignore[misc]
+                for refused in self.engines[shard].put([promise]):
+                    assert refused.error is not None
+                    settle([(ticket, refused.error)])
 
         return call
 

@@ -1,23 +1,19 @@
-"""What a front does with requests for a shard: together, in their order, and again where the shard is gone."""
+"""What a front does with requests for a shard: at once, in their order, and again where the shard is gone."""
 
-import copyreg
-import pickle
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from typing import Any
 
 import pytest
 
-from albatross.service.api.answers import Accepted, BatchAccepted, Refusal, Series
-from albatross.service.api.errors import BadValue, NotReady, Overloaded
-from albatross.service.api.requests import AskSeries, Feedback, FeedbackBatch, ForgetUser, Request
+from albatross.service.api.answers import Accepted, Series
+from albatross.service.api.errors import BadValue, EventInFlight, NotReady, Overloaded, Refused
+from albatross.service.api.requests import AskSeries, Feedback, ForgetUser
 from albatross.service.cluster import router as router_module
 from albatross.service.cluster.lanes import Lanes
-from albatross.service.cluster.packing import pack_batches, unpacked_answers, unpacked_batch
-from albatross.service.cluster.router import CALLS, WORTH, Router, Settled
+from albatross.service.cluster.router import Router, Settle
 from albatross.service.engine.sharing import AskSums, Sums
-from albatross.service.engine.tickets import Promise
+from albatross.service.engine.tickets import Promise, Ticket
 from albatross.service.storage.placing import shard_of
 
 
@@ -25,28 +21,35 @@ class FarShard:
     """Takes calls, and answers when a test says so."""
 
     def __init__(self) -> None:
-        self.calls: list[tuple[list[str], Future[Settled]]] = []
+        self.calls: list[tuple[list[Ticket], Settle]] = []
         self._changed = threading.Condition()
 
-    def __call__(self, requests: list[Request[Any]]) -> "Future[Settled]":
-        future: Future[Settled] = Future()
+    def __call__(self, tickets: Sequence[Ticket], settle: Settle) -> None:
         with self._changed:
-            self.calls.append(([request.event_id for request in requests if isinstance(request, Feedback)], future))
+            self.calls.append((list(tickets), settle))
             self._changed.notify_all()
-        return future
 
     def wait_for(self, count: int) -> list[str]:
         """The events of the last call, once there were so many."""
         with self._changed:
             assert self._changed.wait_for(lambda: len(self.calls) >= count, 60)
-        return self.calls[count - 1][0]
+        return [ticket.request.event_id for ticket in self.calls[count - 1][0] if isinstance(ticket.request, Feedback)]
 
-    def answer(self, call: int) -> None:
-        events, future = self.calls[call - 1]
-        future.set_result([Accepted(1, True, False, 1) if name != "bad" else BadValue("bad") for name in events])
+    def answer(self, call: int, *names: str) -> None:
+        """Answer a call, or these events of it."""
+        tickets, settle = self.calls[call - 1]
+        asked = [(ticket, ticket.request.event_id) for ticket in tickets if isinstance(ticket.request, Feedback)]
+        settle(
+            [
+                (ticket, Accepted(1, True, False, 1) if name != "bad" else BadValue("bad"))
+                for ticket, name in asked
+                if name in (names or [name])
+            ]
+        )
 
-    def lose(self, call: int) -> None:
-        self.calls[call - 1][1].set_exception(ConnectionError("the shard is gone"))
+    def refuse(self, call: int, error: BaseException) -> None:
+        tickets, settle = self.calls[call - 1]
+        settle([(ticket, error) for ticket in tickets])
 
 
 @pytest.fixture
@@ -57,6 +60,7 @@ def shard() -> FarShard:
 @pytest.fixture
 def router(shard: FarShard) -> Iterator[Router]:
     router = Router(shard, most=10)
+    router.reached()
     yield router
     router.close()
 
@@ -70,87 +74,103 @@ def ask(router: Router, *names: str) -> list[Promise]:
     return promises
 
 
-def test_all_that_waits_goes_in_one_call(router: Router, shard: FarShard) -> None:
-    first = ask(router, "first")
-    assert shard.wait_for(1) == ["first"]
-    rest = ask(router, "a", "bad") + ask(router, "b")
-    assert len(shard.calls) == 1  # so few wait for the call before
-    shard.answer(1)
-    assert shard.wait_for(2) == ["a", "bad", "b"]
+def test_requests_go_at_once_and_each_answer_is_passed_on_as_it_comes(router: Router, shard: FarShard) -> None:
+    asked = ask(router, "a", "bad", "b") + ask(router, "c")
+    assert shard.wait_for(1) == ["a", "bad", "b"]
+    assert shard.wait_for(2) == ["c"]  # without waiting for the first
     shard.answer(2)
-    assert [promise.future.result(60).applied for promise in (*first, rest[0], rest[2])] == [True] * 3
-    assert isinstance(rest[1].future.exception(60), BadValue)
+    assert asked[3].future.result(60).applied
+    shard.answer(1, "a", "bad")
+    assert asked[0].future.result(60).applied
+    assert isinstance(asked[1].future.exception(60), BadValue)
+    assert not asked[2].future.done()
+    shard.answer(1, "b")
+    assert asked[2].future.result(60).applied
     assert router.readiness.ready
 
 
-def test_many_do_not_wait_for_the_call_before(router: Router, shard: FarShard) -> None:
-    first = ask(router, "first")
-    shard.wait_for(1)
-    many = [Promise(FeedbackBatch([Feedback(f"{place} {number}", 3, user="ann", item="tea") for number in range(WORTH)]), Future())
-            for place in range(2)]  # fmt: skip
-    router.put(many[:1])
-    shard.wait_for(CALLS)
-    router.put(many[1:])
-    assert len(shard.calls) == CALLS  # no more are under way at one time
-    shard.answer(1)
-    shard.wait_for(CALLS + 1)
-    assert first[0].future.result(60).applied
-    for call, promise in enumerate(many, start=2):
-        shard.calls[call - 1][1].set_result([BatchAccepted([])])
-        assert promise.future.result(60) == BatchAccepted([])
+def test_before_a_shard_is_reached_requests_wait(shard: FarShard) -> None:
+    router = Router(shard, most=10)
+    asked = ask(router, "a") + ask(router, "b")
+    assert not router.readiness.ready
+    assert not router.wait_reached(0)
+    router.reached()
+    assert [name for call in range(1, len(shard.calls) + 1) for name in shard.wait_for(call)] == ["a", "b"]
+    for call in range(1, len(shard.calls) + 1):
+        shard.answer(call)
+    assert all(promise.future.result(60).applied for promise in asked)
+    router.close()
 
 
 def test_what_a_lost_shard_did_not_answer_is_asked_again_in_order(router: Router, shard: FarShard, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(router_module, "AGAIN_SECONDS", 0.001)
-    asked = ask(router, "a", "b")
-    shard.wait_for(1)
-    shard.lose(1)
-    assert shard.wait_for(2) == ["a", "b"]
+    asked = ask(router, "a", "b", "c")
+    shard.answer(1, "b")
+    tickets, settle = shard.calls[0]
+    settle([(ticket, NotReady("gone")) for ticket in (tickets[0], tickets[2])])
+    assert shard.wait_for(2) == ["a", "c"]
     assert not router.readiness.ready
     shard.answer(2)
     assert all(promise.future.result(60).applied for promise in asked)
     assert router.readiness.ready
 
 
-def test_nobody_waits_for_the_answer_to_what_takes_long(router: Router, shard: FarShard) -> None:
-    slow = Promise(ForgetUser("ann"), Future())
-    first = ask(router, "first")
-    shard.wait_for(1)
-    router.put([slow, *(later := [Promise(Feedback("a", 3, user="ann", item="tea"), Future())])])
-    assert shard.wait_for(2) == []  # the slow one, alone, and while the first is under way
-    shard.answer(1)
+@pytest.mark.parametrize("met", [EventInFlight("still"), Overloaded("too many")])
+def test_what_is_sent_again_may_meet_its_first_attempt(
+    router: Router, shard: FarShard, monkeypatch: pytest.MonkeyPatch, met: Refused
+) -> None:
+    """If only the connection is lost, the shard may still be at work on the first attempt. Others are told."""
+    monkeypatch.setattr(router_module, "AGAIN_SECONDS", 0.001)
+    (first,) = ask(router, "a")
+    shard.refuse(1, met)
+    assert first.future.exception(60) is met
+    (second,) = ask(router, "a")
+    shard.refuse(2, NotReady("gone"))
     assert shard.wait_for(3) == ["a"]
-    shard.answer(3)
-    (last,) = ask(router, "b")
-    assert shard.wait_for(4) == ["b"]
+    shard.refuse(3, met)
+    assert shard.wait_for(4) == ["a"]
     shard.answer(4)
-    assert all(promise.future.result(60).applied for promise in (*first, *later, last))
-    shard.calls[1][1].set_result([BadValue("nobody")])
+    assert second.future.result(60).applied
+    assert not router._repeated
+
+
+def test_a_shard_that_takes_long_over_one_request_is_not_congested(
+    router: Router, shard: FarShard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(router_module, "MOST_PATIENCE", -1.0)  # whatever is under way takes too long
+    slow = Promise(ForgetUser("ann"), Future())
+    router.put([slow])
+    assert not router.congested
+    (quick,) = ask(router, "a")
+    assert router.congested
+    shard.answer(2)
+    assert quick.future.result(60).applied
+    assert not router.congested
+    shard.refuse(1, BadValue("nobody"))
     assert isinstance(slow.future.exception(60), BadValue)
 
 
 def test_nobody_waits_for_ever(router: Router, shard: FarShard, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(router_module, "MOST_SECONDS", -1.0)
     (asked,) = ask(router, "a")
-    shard.wait_for(1)
-    shard.lose(1)
+    shard.refuse(1, NotReady("gone"))
     assert isinstance(asked.future.exception(60), NotReady)
 
 
-def test_more_than_may_wait_is_refused_and_closing_answers_what_waits(shard: FarShard) -> None:
+def test_more_than_may_wait_is_refused_and_closing_waits_for_answers(shard: FarShard) -> None:
     router = Router(shard, most=3)
-    promises = ask(router, "first")
-    shard.wait_for(1)
-    promises += ask(router, "a", "b", "c")
+    router.reached()
+    promises = ask(router, "a", "b", "c")
     assert isinstance(ask(router, "d")[0].future.exception(60), Overloaded)
     closing = threading.Thread(target=router.close)
     closing.start()
-    for call in (1, 2):
-        shard.wait_for(call)
-        shard.answer(call)
+    while not router._closed:
+        pass  # the thread is on its way
+    assert isinstance(ask(router, "late")[0].future.exception(60), NotReady)
+    assert closing.is_alive()
+    shard.answer(1)
     closing.join()
     assert all(promise.future.result(60).applied for promise in promises)
-    assert isinstance(ask(router, "late")[0].future.exception(60), NotReady)
 
 
 class Counting:
@@ -160,15 +180,10 @@ class Counting:
         self.ratings = ratings
         self.away = False
 
-    def __call__(self, requests: list[Request[Any]]) -> "Future[Settled]":
-        future: Future[Settled] = Future()
-        if self.away:
-            future.set_exception(ConnectionError("the shard is gone"))
-        else:
-            assert {type(request) for request in requests} == {AskSums}
-            rows = [[1.0, 3.0, 0.0, 0.0, 0.0, 9.0]] * self.ratings + [[0.0] * 6] * (512 - self.ratings)
-            future.set_result([Sums(1, self.ratings, rows) for _ in requests])
-        return future
+    def __call__(self, tickets: Sequence[Ticket], settle: Settle) -> None:
+        assert {type(ticket.request) for ticket in tickets} == {AskSums}
+        rows = [[1.0, 3.0, 0.0, 0.0, 0.0, 9.0]] * self.ratings + [[0.0] * 6] * (512 - self.ratings)
+        settle([(ticket, NotReady("gone") if self.away else Sums(1, self.ratings, rows)) for ticket in tickets])
 
 
 def test_how_it_goes_is_shown_while_a_shard_is_away() -> None:
@@ -195,40 +210,19 @@ def test_how_it_goes_is_shown_while_a_shard_is_away() -> None:
     lanes.close()
 
 
-def test_batches_travel_as_bytes() -> None:
-    before = dict(copyreg.dispatch_table)
-    try:
-        pack_batches()
-        batch = FeedbackBatch([Feedback("a", 3.5, user="ann", item="tea"), Feedback("b", decision_id="1-x", event="click")])
-        answers = BatchAccepted([Accepted(7, True, False, 9), Refusal(422, "bad-value", "rating is 9")])
-        for sent in (batch, answers):
-            content = pickle.dumps(sent)
-            assert pickle.loads(content) == sent
-            assert b"Feedback" not in content.replace(b"FeedbackBatch", b"")  # no objects one by one
-            assert b"Accepted" not in content
-        assert unpacked_batch.__module__ == unpacked_answers.__module__  # what the other process must find
-    finally:
-        copyreg.dispatch_table.clear()
-        copyreg.dispatch_table.update(before)
-
-
 def test_users_of_other_shards_are_served_while_one_is_congested(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(router_module, "PATIENCE", -1.0)  # whatever waits has waited too long
+    monkeypatch.setattr(router_module, "MOST_PATIENCE", -1.0)  # whatever is under way takes too long
     shards = [FarShard(), FarShard()]
     lanes = Lanes(shards, most=10)
     for router in lanes.routers:
         router.reached()
     names = [next(name for name in map(str, range(99)) if shard_of(name, 2) == shard) for shard in range(2)]
-    asked = [Promise(Feedback(f"e{place}", 3, user=names[shard], item="tea"), Future()) for place, shard in enumerate((0, 0, 0, 1))]
+    asked = [Promise(Feedback(f"e{place}", 3, user=names[shard], item="tea"), Future()) for place, shard in enumerate((0, 0, 1))]
     assert lanes.put(asked[:1]) == []
-    shards[0].wait_for(1)
-    assert lanes.put(asked[1:2]) == []  # waits for the call before
     assert not lanes.congested
-    assert lanes.put(asked[2:]) == asked[2:3]
-    assert isinstance(asked[2].error, Overloaded)
-    for shard, calls in zip(shards, ((1, 2), (1,)), strict=True):
-        for call in calls:
-            shard.wait_for(call)
-            shard.answer(call)
-    assert all(promise.future.result(60).applied for promise in (*asked[:2], asked[3]))
+    assert lanes.put(asked[1:]) == asked[1:2]
+    assert isinstance(asked[1].error, Overloaded)
+    for shard in shards:
+        shard.answer(1)
+    assert all(promise.future.result(60).applied for promise in (asked[0], asked[2]))
     lanes.close()

@@ -195,7 +195,7 @@ def test_who_was_slower_at_the_catalogue_writes_nothing_and_who_was_replaced_nei
             outside.execute("UPDATE albatross.shards SET until = 'epoch' WHERE shard = 1")
             outside.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'albatross lease'")
         stack.callback(Lease(address, 1).release)
-        logs[1]._lease.lost = None  # it was paused, and has not noticed
+        logs[1].lease.lost = None  # it was paused, and has not noticed
         with pytest.raises(Fenced):
             logs[1].append([Row(encode(Item(0.0, "third")))])
     assert check_copied(address, 0) == check_copied(address, 1) == 1

@@ -23,6 +23,8 @@ SECONDS = 0.1
 """Seconds until a rating on one shard is known on the others, approximately."""
 TICK = 0.02
 """Seconds between two checks whether enough was learned to exchange at once. A waiting payload waits no longer than this for others."""
+SHARE = 5
+"""After an exchange, the next early one begins this many times later than the exchange has taken: under load, requests come first."""
 ECHOES = 3
 """How often a shard sends without new events: an exchange may change how it sees its old ratings."""
 AGAIN_SECONDS = 0.2
@@ -73,6 +75,8 @@ class Exchanging:
         self._shard, self._shards = engine.genesis.shard, engine.genesis.shards
         self._said: _Said | None = None
         self._said_at = 0.0
+        self._early_from = 0.0
+        """When the next early exchange may begin."""
         self._open = False
         """Whether a payload waits to become part of a version."""
         self._known = Known(-1, -1)
@@ -119,13 +123,16 @@ class Exchanging:
         return said.version != self._known.version and said.echoes < ECHOES
 
     def _urgent(self) -> bool:
-        """Whether this shard has its share of the ratings after which shards must exchange."""
+        """Whether this shard has its share of the ratings after which shards should exchange early, and may do so now."""
+        if time.monotonic() < self._early_from:
+            return False
         _, ratings, items = self._engine.lessons
         before = 0 if self._said is None else self._said.ratings
         interval = exchange_interval(before * self._shards, items // PART_OF_AN_UPDATE)
         return (ratings - before) * self._shards >= interval and ratings > before
 
     def _round(self, session: Session) -> None:
+        began, known = time.monotonic(), self._known.version
         urgent = self._urgent()
         self._hear(session)
         self._begin(session)
@@ -133,13 +140,16 @@ class Exchanging:
             self._say(session)
         count, age = session.execute(WAITING, prepare=True).fetchone() or (0, 0.0)
         self._open = bool(count)
-        if count and (urgent or count == self._shards or age >= TICK):
+        if count == self._shards or (count and age >= TICK):
             with session.transaction():
                 session.execute("SELECT pg_advisory_xact_lock(%s)", (CLOSING,))
                 session.execute(CLOSE, prepare=True)
                 session.execute(f"NOTIFY {CHANNEL}")
             self._open = False
             self._hear(session)
+        if self._known.version > known:
+            ended = time.monotonic()
+            self._early_from = ended + min(SHARE * (ended - began), self._seconds)
 
     def _hear(self, session: Session) -> None:
         """Fold the new versions, copy the catalogue, and take what other shards have sent."""

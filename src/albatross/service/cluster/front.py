@@ -1,21 +1,14 @@
 """A front: the HTTP application over shards in other processes. Several fronts of one machine share a port."""
 
-import contextlib
+import asyncio
 import os
 import signal
 import socket
 import sys
-import threading
-from collections.abc import Sequence
-from concurrent.futures import Future
-from functools import partial
-from typing import Any
 
-from albatross.service.api.requests import Request
 from albatross.service.cluster.lanes import Lanes
-from albatross.service.cluster.packing import pack_batches
+from albatross.service.cluster.links import Link, Links
 from albatross.service.cluster.processes import FRONT, Presence
-from albatross.service.cluster.router import Call, Router, Settled
 from albatross.service.engine.learned.options import Options
 from albatross.service.http.logs import configure_log
 from albatross.service.http.process import Address, serve
@@ -23,56 +16,37 @@ from albatross.service.storage.events import Genesis
 from albatross.service.storage.postgres.home import PostgresHome
 from albatross.service.storage.reading import read_genesis
 
-GREET_SECONDS = 0.2
-"""Seconds between two checks whether a shard is there, at the start."""
-
 
 class RemoteEngine(Lanes):
-    """The engine of the HTTP application, on the front's side."""
+    """The engine of the HTTP application, on the front's side. Made in the event loop, closed from another thread."""
 
-    def __init__(self, calls: Sequence[Call], most: int, genesis: Genesis) -> None:
-        super().__init__(calls, most)
+    def __init__(self, database: str, most: int, genesis: Genesis) -> None:
+        links = [Link() for _ in range(genesis.shards)]
+        super().__init__([link.call for link in links], most)
         self.genesis = genesis
+        self._loop = asyncio.get_running_loop()
+        self._links = Links(database, links, [router.reached for router in self.routers])
+
+    def close(self) -> None:
+        super().close()
+        asyncio.run_coroutine_threadsafe(self._links.close(), self._loop).result()
 
 
 class Front:
     """Made an actor by `cluster.supervising`. `run` tells it what to serve, after a restart again."""
 
-    def run(self, address: str, shards: Sequence[Any], listen: Address, queue: int, url: str) -> None:
+    def run(self, address: str, listen: Address, queue: int, url: str) -> None:
         """Serve until told to stop."""
         configure_log("json", sys.stderr)
-        pack_batches()
         home = PostgresHome(address, shard=0)
         with home.reading() as log:
             genesis = read_genesis(log, str(home))
         presence = Presence(address, FRONT, url, lambda _: os.kill(os.getpid(), signal.SIGTERM))
         try:
             with reused(listen) as listening:
-                serve(home, Options(queue=queue), listen, listening, lambda *_: _remote(shards, queue, genesis))
+                serve(home, Options(queue=queue), listen, listening, lambda *_: RemoteEngine(address, queue, genesis))
         finally:
             presence.end()
-
-
-def _remote(shards: Sequence[Any], queue: int, genesis: Genesis) -> RemoteEngine:
-    engine = RemoteEngine([partial(_call, shard) for shard in shards], queue, genesis)
-    for shard, router in zip(shards, engine.routers, strict=True):
-        threading.Thread(target=_greet, args=(shard, router), name="albatross-greeting", daemon=True).start()
-    return engine
-
-
-def _call(shard: Any, requests: list[Request[Any]]) -> "Future[Settled]":
-    future: Future[Settled] = shard.answer.remote(requests).future()
-    return future
-
-
-def _greet(shard: Any, router: Router) -> None:
-    """Wait for a shard, which answers once it has replayed its log."""
-    pause = threading.Event()
-    while not router.readiness.ready:
-        with contextlib.suppress(Exception):  # it is not there yet
-            shard.state.remote().future().result()
-            router.reached()
-        pause.wait(GREET_SECONDS)
 
 
 def reused(listen: Address) -> socket.socket:

@@ -1,26 +1,19 @@
-"""The front's side of a shard in another process. All requests that wait for a shard go there in one call."""
+"""The front's side of a shard in another process: what is under way there, and what waits while the shard is away."""
 
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from typing import Any
 
 from albatross.service.api.answers import Answer, Readiness
-from albatross.service.api.errors import NotReady, Overloaded, StorageFailed
-from albatross.service.api.requests import Request
+from albatross.service.api.errors import EventInFlight, NotReady, Overloaded, StorageFailed
 from albatross.service.engine.learned.visitors import Moved
 from albatross.service.engine.moving import Forwarded
-from albatross.service.engine.queue import ALONE, MOST_AT_ONCE, PATIENCE
+from albatross.service.engine.queue import ALONE, PATIENCE
 from albatross.service.engine.tickets import Ticket, tell_all
 
-CALLS = 2
-"""Limit of calls under way: while a shard commits one group, the next is on its way, if it is large enough for its own call."""
-WORTH = 64
-"""Number of simple requests that is large enough. A call costs as much as a dozen of them, so fewer wait for the previous call."""
-GATHER_SECONDS = 0.002
-"""Longest wait for clients that were answered together and are expected to ask again."""
+MOST_PATIENCE = 2 * PATIENCE
+"""Seconds that the oldest request may be under way, which includes its own commit; after that, new ones are refused."""
 AGAIN_SECONDS = 0.1
 """Seconds between two attempts to reach a shard that does not answer."""
 MOST_SECONDS = 60.0
@@ -29,11 +22,16 @@ MOST_SECONDS = 60.0
 AWAY = "the shard of this user is being started again; try again"
 GOING = (NotReady, StorageFailed)
 """Errors of a shard that is about to end: the outcome of the request is unknown, and it is sent again."""
+STILL = (EventInFlight, Overloaded)
+"""What a request may meet that is sent again: its first attempt, or all others that were sent again."""
 
-Settled = Sequence[Answer | BaseException]
-Call = Callable[[list[Request[Any]]], "Future[Settled]"]
-"""Asks a shard. The future fails if the shard is gone: then the outcome of the requests is unknown."""
+Settled = Answer | BaseException
+Settle = Callable[[Sequence[tuple[Ticket, Settled]]], None]
+Call = Callable[[Sequence[Ticket], Settle], None]
+"""Asks a shard, without waiting. Each ticket is settled once, together with others or alone, from any thread.
 
+If the shard is gone, that is with `NotReady`: then the outcome is unknown.
+"""
 
 GoOn = Callable[[Ticket, "Moved | Forwarded"], None]
 
@@ -51,43 +49,41 @@ class Router:
         """`go_on` is called with a request, and an answer of the shard that is not the last word."""
         self._call, self._most, self._go_on = call, most, go_on
         self._changed = threading.Condition()
+        self._under_way: dict[Ticket, float] = {}
+        """When each was sent, oldest first."""
+        self._slow: set[Ticket] = set()
+        """Requests under way that take long. No other waits for them here."""
         self._waiting: deque[Ticket] = deque()
-        self._weight = 0
-        """Total weight of the waiting requests."""
-        self._calls = self._slow = 0
-        """Calls under way; those of slow requests are counted separately, because no other request waits for them."""
-        self._expected = 0
-        """Number of requests expected soon, if all clients that were answered ask again."""
-        self._awaited = 1
-        """Number of waiting requests at which the sender is woken."""
-        self._not_before = 0.0
-        """When to ask a shard again that did not answer."""
+        """While the shard is away."""
+        self._repeated: set[Ticket] = set()
+        """Requests that were sent before, with an unknown outcome."""
+        self._timer: threading.Timer | None = None
         self._reached = False
         self._closed = False
-        self._sender = threading.Thread(target=self._send_all, name="albatross-router", daemon=True)
-        self._sender.start()
 
     @property
     def readiness(self) -> Readiness:
         detail = None if self._reached else "the shard is being started"
-        return Readiness(self._reached, "ready" if self._reached else "opening", 0, 0, len(self._waiting), detail)
+        return Readiness(self._reached, "ready" if self._reached else "opening", 0, 0, len(self._under_way) + len(self._waiting), detail)
 
     @property
     def congested(self) -> bool:
         try:
-            return self._reached and time.monotonic() - self._waiting[0].since > PATIENCE
-        except IndexError:
+            oldest = next(iter(self._under_way.values()), None)
+        except RuntimeError:  # another thread has changed it just now
             return False
+        return oldest is not None and self._reached and time.monotonic() - oldest > MOST_PATIENCE
 
     @property
     def capacity(self) -> int:
         return self._most
 
     def reached(self) -> None:
-        """Record that the shard answers."""
+        """Record that the shard answers, and send what waits for it."""
         with self._changed:
             self._reached = True
             self._changed.notify_all()
+        self._send_waiting()
 
     def wait_reached(self, timeout: float | None = None) -> bool:
         """Wait until the shard answers; returns whether it does."""
@@ -95,126 +91,114 @@ class Router:
             return self._changed.wait_for(lambda: self._reached, timeout)
 
     def put(self, tickets: Sequence[Ticket]) -> list[Ticket]:
-        """Queue tickets. Returns those that are refused at once; the others are told later, from another thread."""
+        """Send tickets. Returns those that are refused at once; the others are told later, perhaps from another thread."""
         refused: list[Ticket] = []
+        sent: list[Ticket] = []
         now = time.monotonic()
         with self._changed:
+            count = len(self._under_way) + len(self._waiting)
             for ticket in tickets:
                 if self._closed:
                     ticket.error = NotReady("the front is being closed")
-                elif isinstance(ticket, Glance) and not self._reached:
+                elif not self._reached and isinstance(ticket, Glance):
                     ticket.error = NotReady(AWAY)
-                elif len(self._waiting) >= self._most:
-                    ticket.error = Overloaded(f"{len(self._waiting)} requests wait already; try again in {Overloaded.retry_after} s")
+                elif count >= self._most:
+                    ticket.error = Overloaded(f"{count} requests wait already; try again in {Overloaded.retry_after} s")
                 else:
                     ticket.since = now
-                    self._waiting.append(ticket)
-                    self._weight += ticket.weight
+                    count += 1
+                    sent.append(ticket)
                     continue
                 refused.append(ticket)
-            if len(self._waiting) >= self._awaited:
-                self._changed.notify_all()
+            if not self._reached:
+                self._waiting += sent
+                self._try_later()
+                return refused
+            self._note(sent, now)
+        if sent:
+            self._call(sent, self._settle)
         return refused
 
     def close(self) -> None:
         """Answer what waits, and end."""
         with self._changed:
             self._closed = True
-            self._changed.notify_all()
-        self._sender.join()
+            self._changed.wait_for(lambda: not (self._under_way or self._slow or self._waiting), MOST_SECONDS)
+
+    def _note(self, tickets: Sequence[Ticket], now: float) -> None:
+        """These are under way. The lock is held."""
+        for ticket in tickets:
+            if isinstance(ticket.request, ALONE):
+                self._slow.add(ticket)
+            else:
+                self._under_way[ticket] = now
+
+    def _try_later(self) -> None:
+        """Send what waits after a pause, unless that will happen anyway. The lock is held."""
+        if self._timer is None and self._waiting:
+            self._timer = threading.Timer(AGAIN_SECONDS, self._try_again)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _try_again(self) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: self._calls + self._slow == 0, MOST_SECONDS)
+            self._timer = None
+        self._send_waiting()
 
-    def _send_all(self) -> None:
-        """The loop of the sender thread."""
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._closed or self._is_worth_a_call())
-                if not self._waiting:
-                    if self._closed:
-                        return
-                    continue
-                pause = self._not_before - time.monotonic() if self._is_worth_a_call() else AGAIN_SECONDS
-                if pause > 0:
-                    self._changed.wait(pause)
-                    continue
-                self._gather()
-                taken = self._take()
-                slow = isinstance(taken[0].request, ALONE)
-                self._slow += slow
-                self._calls += not slow
-            try:
-                future = self._call([ticket.request for ticket in taken])
-            except Exception as error:  # starting a call may fail like the call itself
-                future = Future()
-                future.set_exception(error)
-            future.add_done_callback(lambda done, taken=taken: self._settle(taken, done))  # type: ignore[misc]
+    def _send_waiting(self) -> None:
+        with self._changed:
+            waiting, self._waiting = list(self._waiting), deque()
+            self._note(waiting, time.monotonic())
+        if waiting:
+            self._call(waiting, self._settle)
 
-    def _is_worth_a_call(self) -> bool:
-        """Whether requests wait, and need not wait for a call under way."""
-        if not self._waiting:
-            return False
-        if isinstance(self._waiting[0].request, ALONE):
-            return self._slow < CALLS
-        return self._calls == 0 or (self._calls < CALLS and self._weight >= WORTH)
-
-    def _gather(self) -> None:
-        """Wait a moment for clients that are expected to ask again: one call for all costs little more than one for the first."""
-        end = time.monotonic() + GATHER_SECONDS
-        self._awaited = self._expected
-        while len(self._waiting) < self._expected and not self._closed and (left := end - time.monotonic()) > 0:
-            self._changed.wait(left)
-        self._awaited = 1
-
-    def _take(self) -> list[Ticket]:
-        """All waiting requests, up to a limit. A slow request is taken alone, so that no other waits for its answer."""
-        taken: list[Ticket] = []
-        weight = 0
-        while self._waiting and weight < MOST_AT_ONCE:
-            alone = isinstance(self._waiting[0].request, ALONE)
-            if alone and taken:
-                break
-            taken.append(self._waiting.popleft())
-            weight += taken[-1].weight
-            if alone:
-                break
-        self._weight -= weight
-        return taken
-
-    def _settle(self, taken: list[Ticket], done: "Future[Settled]") -> None:
-        try:
-            settled = done.result()
-        except Exception:  # the shard is gone, or is not there yet
-            settled = [NotReady(AWAY)] * len(taken)
+    def _settle(self, settled: Sequence[tuple[Ticket, Settled]]) -> None:
         again: list[Ticket] = []
+        told: list[Ticket] = []
         going: list[tuple[Ticket, Moved | Forwarded]] = []
         now = time.monotonic()
-        for ticket, result in zip(taken, settled, strict=True):
-            if self._go_on is not None and isinstance(result, Moved | Forwarded):
-                going.append((ticket, result))
-            elif isinstance(result, GOING) and now - ticket.since < MOST_SECONDS and not isinstance(ticket, Glance):
-                again.append(ticket)
-            elif isinstance(result, BaseException):
-                ticket.error = result
-            else:
-                ticket.answer = result
         with self._changed:
-            slow = isinstance(taken[0].request, ALONE)
-            self._slow -= slow
-            self._calls -= not slow
-            self._expected = 0 if slow or again else min(len(taken) + len(self._waiting), MOST_AT_ONCE)
-            self._reached = not any(isinstance(result, GOING) for result in settled)
+            away, before = False, self._reached
+            for ticket, result in settled:
+                if self._under_way.pop(ticket, None) is None:
+                    self._slow.discard(ticket)
+                if isinstance(result, BaseException):
+                    ending = isinstance(result, GOING)
+                    away = away or ending
+                    repeated = self._repeated and ticket in self._repeated and isinstance(result, STILL)
+                    if (ending or repeated) and now - ticket.since < MOST_SECONDS and not isinstance(ticket, Glance):
+                        again.append(ticket)
+                        continue
+                    if isinstance(result, Moved) and self._go_on is not None:
+                        going.append((ticket, result))
+                    else:
+                        ticket.error = result
+                        told.append(ticket)
+                elif isinstance(result, Forwarded) and self._go_on is not None:
+                    going.append((ticket, result))
+                else:
+                    ticket.answer = result
+                    told.append(ticket)
+            self._reached = not away
+            if self._repeated:
+                self._repeated.difference_update(told, (ticket for ticket, _ in going))
             if again:
-                self._not_before = now + AGAIN_SECONDS
+                self._repeated.update(again)
                 self._waiting.extendleft(reversed(again))
-                self._weight += sum(ticket.weight for ticket in again)
-            glances = [] if self._reached else [ticket for ticket in self._waiting if isinstance(ticket, Glance)]
-            for ticket in glances:
-                self._waiting.remove(ticket)
-                self._weight -= ticket.weight
-                ticket.error = NotReady(AWAY)
-            self._changed.notify_all()
-        tell_all(ticket for ticket in (*taken, *glances) if ticket.error is not None or ticket.answer is not None)
+                self._try_later()
+            if away:
+                told += self._take_glances()
+            if self._closed or self._reached != before:
+                self._changed.notify_all()
+        tell_all(told)
         for ticket, word in going:
             assert self._go_on is not None
             self._go_on(ticket, word)
+
+    def _take_glances(self) -> list[Ticket]:
+        """The waiting requests that do not wait for a shard that is away. The lock is held."""
+        glances: list[Ticket] = [ticket for ticket in self._waiting if isinstance(ticket, Glance)]
+        for ticket in glances:
+            self._waiting.remove(ticket)
+            ticket.error = NotReady(AWAY)
+        return glances

@@ -77,7 +77,9 @@ def run(address: str, listen: Address, fronts: int, ray_address: str | None, sna
     try:
         folder = snapshots if snapshots is None or "://" in snapshots else str(Path(snapshots).absolute())
         if not stopping.is_set():
-            supervisor = Supervisor(ray, address, [(home.shard, folder) for home in homes], fronts, (listen, queue, url))
+            supervisor = Supervisor(
+                ray, address, [(home.shard, folder) for home in homes], fronts, (listen, queue, url), ray_address is None
+            )
             log.info("started", url=url, shards=len(homes), fronts=fronts)
             while not stopping.wait(LOOK_SECONDS):
                 supervisor.look()

@@ -6,19 +6,16 @@ All its data are in PostgreSQL. After a restart, its constructor runs again, tak
 import os
 import sys
 import threading
-from collections.abc import Sequence
-from concurrent.futures import Future
-from typing import Any
 
 from albatross.core.errors import InvalidInput
-from albatross.service.api.answers import Answer
-from albatross.service.api.errors import NotReady, StorageFailed
-from albatross.service.api.requests import Request
+from albatross.service.api.errors import StorageFailed
+from albatross.service.cluster.addresses import Address, say_address
 from albatross.service.cluster.exchanging import Exchanging
-from albatross.service.cluster.packing import pack_batches
+from albatross.service.cluster.frames import random_number
+from albatross.service.cluster.listening import Listening
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.options import Options
-from albatross.service.engine.tickets import Promise
+from albatross.service.http.process import SWITCH_SECONDS, settle
 from albatross.service.storage.postgres.home import PostgresHome, snapshots_of
 from albatross.service.storage.postgres.session import NotNow
 
@@ -27,13 +24,15 @@ AGAIN_SECONDS = 0.2
 
 
 class Shard:
-    """Made an actor by `cluster.supervising`. Several fronts may call `answer` at the same time."""
+    """Made an actor by `cluster.supervising`. Fronts send their requests to its port; Ray only calls the methods."""
 
-    def __init__(self, address: str, number: int, snapshots: str | None) -> None:
-        pack_batches()
+    def __init__(self, address: str, number: int, snapshots: str | None, host: str | None) -> None:
+        """`host`: where to listen for fronts; None: where other machines of the Ray cluster reach this one."""
+        sys.setswitchinterval(SWITCH_SECONDS)
         self._home = PostgresHome(address, snapshots_of(snapshots, number), number)
         self._failure: InvalidInput | None = None
         self._exchanging: Exchanging | None = None
+        self._listening: Listening | None = None
         try:
             self._engine = self._open()
         except InvalidInput as refusal:  # the log is damaged for the next process, too
@@ -41,6 +40,13 @@ class Shard:
             return
         if self._engine.genesis.shards > 1:
             self._exchanging = Exchanging(address, self._engine)
+        settle()
+        host = host or _host_of_node()
+        try:
+            self._listening = self._listen(host)
+        except OSError as error:
+            self.close()
+            self._failure = InvalidInput(f"shard {number} cannot listen on {host}: {error.strerror or error}")
 
     def _open(self) -> Engine:
         waiting = threading.Event()
@@ -55,16 +61,17 @@ class Shard:
                     engine.close()
                 waiting.wait(AGAIN_SECONDS)
 
-    def answer(self, requests: Sequence[Request[Any]]) -> list[Answer | BaseException]:
-        """The answer or error of each request."""
-        if self._failure is not None:
-            return [NotReady(f"the shard cannot be served: {self._failure}")] * len(requests)
-        promises = [Promise(request, Future()) for request in requests]
-        refused = self._engine.put(promises)  # all in one go: they are committed together
-        for promise in promises:
-            if promise in refused:
-                promise.future.set_exception(promise.error)
-        return [promise.future.exception() or promise.future.result() for promise in promises]
+    def _listen(self, host: str) -> Listening:
+        """Take requests of fronts, and let them know where."""
+        lease, secret, waiting = self._home.lease, random_number(), threading.Event()
+        assert lease is not None
+        listening = Listening(self._engine, host, secret, lambda: lease.is_sure)
+        while True:
+            try:
+                say_address(self._home.address, self._home.shard, Address(lease.epoch, host, listening.port, secret))
+                return listening
+            except (NotNow, StorageFailed):  # the database comes back, or the engine ends this process
+                waiting.wait(AGAIN_SECONDS)
 
     def state(self) -> str | None:
         """Why the shard cannot be served; None if it can."""
@@ -76,11 +83,19 @@ class Shard:
             self._exchanging.close()
         if self._failure is None:
             self._engine.close()
+        if self._listening is not None:
+            self._listening.close()
 
     def restart(self) -> None:
         """Close and end; Ray restarts it. Fronts keep the requests of the meantime."""
         self.close()
         os._exit(1)
+
+
+def _host_of_node() -> str:
+    import ray
+
+    return str(ray.util.get_node_ip_address())  # type: ignore[no-untyped-call]
 
 
 def _complain(complaint: str) -> None:

@@ -13,8 +13,10 @@ from albatross.service.cluster.shard import Shard
 from albatross.service.http.process import Address
 from albatross.service.storage.postgres.session import NotNow, Session, connect
 
-CALLS = 64
-"""Calls that a shard takes at the same time: each front has few under way."""
+CALLS = 4
+"""Calls of the supervisor that a shard takes at the same time: it also says how it is while it is being closed."""
+LOCAL = "127.0.0.1"
+"""Where shards listen for fronts if all of them are on this machine."""
 DRAIN_SECONDS = 30.0
 AGAIN_SECONDS = 0.1
 """Seconds between two checks of a process that is being replaced."""
@@ -30,13 +32,14 @@ class Supervisor:
     """Ray restarts actors that die. This class tells them what to do."""
 
     def __init__(
-        self, ray: Any, address: str, shards: Sequence[tuple[int, str | None]], fronts: int, serving: tuple[Address, int, str]
+        self, ray: Any, address: str, shards: Sequence[tuple[int, str | None]], fronts: int, serving: tuple[Address, int, str], local: bool
     ) -> None:
+        """`local`: this Ray has no other machines."""
         self._ray, self._address = ray, address
         kept: dict[str, Any] = {"max_restarts": -1, "max_task_retries": 0, "num_cpus": 0, "scheduling_strategy": "SPREAD"}
         shard_actor, front_actor = ray.remote(Shard).options(**kept, max_concurrency=CALLS), ray.remote(Front).options(**kept)
-        self._shards: list[Any] = [shard_actor.remote(address, number, folder) for number, folder in shards]
-        self._told = (address, self._shards, *serving)
+        self._shards: list[Any] = [shard_actor.remote(address, number, folder, LOCAL if local else None) for number, folder in shards]
+        self._told = (address, *serving)
         self._running: dict[Any, Any] = {}
         for _ in range(fronts):
             self._run(front_actor.remote())

@@ -14,7 +14,8 @@ from albatross.service.storage.mark import Head
 from albatross.service.storage.migration import reading_log
 from albatross.service.storage.postgres.keyring import PostgresKeyring
 from albatross.service.storage.postgres.lease import Lease
-from albatross.service.storage.postgres.log import PostgresLog, PostgresReader, copy_rows
+from albatross.service.storage.postgres.log import PostgresLog, copy_rows
+from albatross.service.storage.postgres.log_reader import PostgresReader
 from albatross.service.storage.postgres.session import beginning, connect, name_of, shards_of, understood
 from albatross.service.storage.postgres.sharing import ShardLog
 from albatross.service.storage.postgres.wire import Kept
@@ -31,6 +32,8 @@ class PostgresHome:
         self.address, self.shard = address, shard or 0
         self._name, self._said = name_of(address), shard is not None
         self._remote = remote_snapshots(snapshots)
+        self.lease: Lease | None = None
+        """Of the log that was opened last."""
         self.folder = _folder(self._name, self.shard) if snapshots is None or self._remote is not None else Path(snapshots)
 
     def __str__(self) -> str:
@@ -60,6 +63,7 @@ class PostgresHome:
     def open(self, durable: bool) -> PostgresLog:
         kind = PostgresLog if self.shards == 1 else ShardLog
         log = kind(self.address, self.shard, durable)  # from here on, no other process writes, neither rows nor snapshots
+        self.lease = log.lease
         try:
             tidy(self.folder)
             with contextlib.suppress(NotWritten):  # a start without them only takes longer

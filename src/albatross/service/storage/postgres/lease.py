@@ -7,6 +7,7 @@ not depend on it.
 import os
 import socket
 import threading
+import time
 
 import psycopg
 from psycopg.errors import LockNotAvailable
@@ -46,12 +47,15 @@ class Lease:
         self.seconds = SECONDS if seconds is None else seconds
         self.lost: StorageFailed | None = None
         """Why nothing can be written any more; None while it can."""
+        self._sure_until = 0.0
         self._session: Session = connect(address, writing=True, application_name="albatross lease")
+        began = time.monotonic()
         try:
             self.epoch = self._take()
         except BaseException:
             self._session.close()
             raise
+        self.renewed(began)
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="albatross-lease", daemon=True)
         self._thread.start()
@@ -83,8 +87,18 @@ class Lease:
             return False
         return True
 
+    @property
+    def is_sure(self) -> bool:
+        """Whether no other process can be the owner now, as far as time tells. False after a long pause of this process."""
+        return self.lost is None and time.monotonic() < self._sure_until
+
+    def renewed(self, began: float) -> None:
+        """The lease was renewed by a statement that began at this time of the monotonic clock."""
+        self._sure_until = max(self._sure_until, began + self.seconds)
+
     def _keep(self) -> None:
         while not self._ended.wait(self.seconds / 3):
+            began = time.monotonic()
             try:
                 renewed = self._session.execute(RENEW, (self.seconds, self.shard, self.epoch)).rowcount
             except psycopg.Error as error:
@@ -93,6 +107,7 @@ class Lease:
             if renewed == 0:
                 self.lost = fenced(self.where)
                 return
+            self.renewed(began)
 
     def release(self) -> None:
         """Give the shard back, so that the next owner need not wait."""

@@ -1,7 +1,8 @@
 """The log of one shard in PostgreSQL: rows, handles and head change in one transaction, and only for the owner of the lease."""
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Sequence
 
 import psycopg
 from psycopg.errors import DiskFull as NoRoom
@@ -9,14 +10,12 @@ from psycopg.errors import DiskFull as NoRoom
 from albatross.core.errors import InvalidInput
 from albatross.service.api.errors import DiskFull, StorageFailed
 from albatross.service.storage.mark import Head
-from albatross.service.storage.postgres.bases import base_version_of, read_base
 from albatross.service.storage.postgres.lease import Lease, fenced
+from albatross.service.storage.postgres.log_reader import PostgresReader
 from albatross.service.storage.postgres.session import Session, connect, name_of, understood
 from albatross.service.storage.postgres.wire import DUMPERS, Kept, bytes_of, copied_handles, copied_rows, numbers_of
-from albatross.service.storage.store import NO_CHAIN, SALT, Base, DamagedLog, Found, Row, Written, chained, check_rows, digest_of
+from albatross.service.storage.store import Found, HandleTaken, Row, Written, chained
 
-CHUNK = 10_000
-"""Rows read at a time."""
 RECENT = 10_000
 """Number of last bodies kept in memory: most decisions are rated soon, and a query to the server takes long."""
 COPIED_FROM = 1_000
@@ -27,7 +26,8 @@ BEAT = 1.0
 APPEND = """
 WITH owned AS (
     UPDATE albatross.shards SET seq = %b, chain = %b, until = clock_timestamp() + %b * interval '1 second'
-    WHERE shard = %b AND epoch = %b AND seq = %b RETURNING shard
+    WHERE shard = %b AND epoch = %b AND seq = %b
+    AND NOT EXISTS (SELECT FROM albatross.handles WHERE shard = %b AND handle = ANY(%b::bytea[])) RETURNING shard
 ), rows AS (
     INSERT INTO albatross.log SELECT owned.shard, line.* FROM owned, unnest(%b::bigint[], %b::bytea[], %b::bytea[], %b::bytea[]) AS line
 ), found AS (
@@ -35,160 +35,26 @@ WITH owned AS (
 )
 SELECT count(*) FROM owned
 """
-"""One round trip to the server, and its own transaction."""
+"""One round trip to the server, and its own transaction. Nothing is written for a former owner, nor if a handle is taken."""
 OWN = """
 UPDATE albatross.shards SET seq = %s, chain = %s, until = clock_timestamp() + %s * interval '1 second'
 WHERE shard = %s AND epoch = %s AND seq = %s
 """
 
 
-class PostgresReader:
-    """A log as it was when it was opened; its owner may go on writing."""
-
-    def __init__(self, address: str, shard: int = 0, marked: bool = True) -> None:
-        """`marked`: refuse a log that does not end where its head says."""
-        self.where, self.shard = name_of(address), shard
-        self._session: Session = connect(address, application_name="albatross reader")
-        try:
-            with understood(self.where):
-                self._session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")  # every query sees the same snapshot
-            self._head = self._checked_head() if marked else self._last()
-        except BaseException:
-            self._session.close()
-            raise
-
-    def _last(self) -> Head:
-        with understood(self.where):
-            last = self._session.execute(
-                "SELECT seq, chain FROM albatross.log WHERE shard = %s ORDER BY seq DESC LIMIT 1", (self.shard,)
-            ).fetchone()
-        return Head(0, NO_CHAIN) if last is None else Head(*last)
-
-    def _checked_head(self) -> Head:
-        """The last row, which must be the last one committed."""
-        head = self._last()
-        with understood(self.where):
-            marked = self._session.execute("SELECT seq, chain FROM albatross.shards WHERE shard = %s", (self.shard,)).fetchone()
-        if marked is None:
-            raise DamagedLog(f"{self.where} is damaged: there is no head of shard {self.shard}")
-        if Head(*marked) != head:
-            raise DamagedLog(
-                f"{self.where} is damaged: the log ends at event {head.seq}, but events up to {marked[0]} were acknowledged. "
-                f"Keep a copy; a backup may have them. To go on with what there is: albatross doctor {self.where} --accept-loss"
-            )
-        return head
-
-    @property
-    def head(self) -> Head:
-        return self._head
-
-    def find(self, handle: bytes) -> Found | None:
-        return self.find_all([handle]).get(handle)
-
-    def find_all(self, handles: Sequence[bytes]) -> dict[bytes, Found]:
-        if not handles:
-            return {}
-        with understood(self.where):
-            rows = self._session.execute(
-                "SELECT handle, seq, content FROM albatross.handles WHERE shard = %b AND handle = ANY(%b)",
-                (self.shard, list(handles)),
-                prepare=True,
-                binary=True,
-            ).fetchall()
-        return {handle: Found(seq, content) for handle, seq, content in rows}
-
-    def body(self, seq: int) -> bytes | None:
-        with understood(self.where):
-            found = self._session.execute(
-                "SELECT body, digest FROM albatross.log WHERE shard = %b AND seq = %b", (self.shard, seq), prepare=True, binary=True
-            ).fetchone()
-        if found is None or found[0] is None:
-            return None
-        if digest_of(found[0]) != found[1]:
-            raise DamagedLog(f"{self.where} is damaged at event {seq}: its content does not have the digest that was kept with it")
-        return bytes(found[0][SALT:])
-
-    def chain_at(self, seq: int) -> bytes | None:
-        if seq == 0:
-            return NO_CHAIN
-        with understood(self.where):
-            found = self._session.execute("SELECT chain FROM albatross.log WHERE shard = %s AND seq = %s", (self.shard, seq)).fetchone()
-        return None if found is None else bytes(found[0])
-
-    def handles(self) -> Iterator[list[Kept]]:
-        last = b""
-        while True:
-            with understood(self.where):
-                rows: list[Kept] = self._session.execute(
-                    "SELECT handle, seq, content FROM albatross.handles WHERE shard = %b AND handle > %b ORDER BY handle LIMIT %b",
-                    (self.shard, last, CHUNK),
-                    binary=True,
-                ).fetchall()
-            if not rows:
-                return
-            yield rows
-            last = rows[-1][0]
-
-    def version(self, number: int) -> Sequence[bytes | None]:
-        with understood(self.where):
-            rows = self._session.execute(
-                """SELECT content FROM albatross.about, generate_series(0, shards - 1) AS every
-                LEFT JOIN albatross.payloads ON shard = every AND version = %b ORDER BY every""",
-                (number,),
-                prepare=True,
-                binary=True,
-            ).fetchall()
-        return [row[0] for row in rows]
-
-    def base_version(self) -> int:
-        with understood(self.where):
-            return base_version_of(self._session, self.shard)
-
-    def base(self, version: int) -> Base:
-        with understood(self.where):
-            return read_base(self._session, version, self.where)
-
-    def rows(self) -> Iterator[list[Written]]:
-        before = 0
-        while True:
-            with understood(self.where):
-                rows: list[Written] = self._session.execute(
-                    "SELECT seq, body, digest, chain FROM albatross.log WHERE shard = %b AND seq > %b ORDER BY seq LIMIT %b",
-                    (self.shard, before, CHUNK),
-                    binary=True,
-                ).fetchall()
-            if not rows:
-                break
-            for expected, row in enumerate(rows, start=before + 1):
-                if row[0] != expected:
-                    raise DamagedLog(f"{self.where} is damaged at event {expected}: it is missing")
-            yield rows
-            before += len(rows)
-        if before != self._head.seq:
-            raise DamagedLog(f"{self.where} is damaged behind event {before}: {self._head.seq} events were expected")
-
-    def read(self, checked: bool = True) -> Iterator[tuple[int, list[bytes | None]]]:
-        chain = NO_CHAIN
-        for rows in self.rows():
-            if checked:
-                chain = check_rows(self.where, chain, rows)
-            yield rows[0][0], [None if row[1] is None else row[1][SALT:] for row in rows]
-
-    def close(self) -> None:
-        self._session.close()
-
-
 class PostgresLog(PostgresReader):
     """The log of a shard, open for writing by the owner of its lease. With `durable`, a commit is on the server's disk when it returns."""
 
-    refuses_taken = False
+    refuses_taken = True
 
     def __init__(self, address: str, shard: int = 0, durable: bool = True) -> None:
         self.where, self.shard, self.durable = name_of(address), shard, durable
         self.beat = BEAT
         self._flushed = 0
         self._recent: dict[int, bytes] = {}
-        self._lease = Lease(address, shard)
+        self._sought: set[bytes] = set()
+        """Handles that were looked for since the last append, and not found: it need not look for them again."""
+        self.lease = Lease(address, shard)
         try:
             self._session = connect(address, writing=True, application_name="albatross log")
             try:
@@ -198,7 +64,7 @@ class PostgresLog(PostgresReader):
                 self._session.close()
                 raise
         except BaseException:
-            self._lease.release()
+            self.lease.release()
             raise
 
     def _settle(self) -> None:
@@ -220,24 +86,42 @@ class PostgresLog(PostgresReader):
         handles = [(handle, line[0], content) for row, line in zip(rows, written, strict=True) for handle, content in row.handles]
         head = Head(written[-1][0], written[-1][3])
         self._check_lease()
+        began = time.monotonic()
         with self._committing():
             if first is not None or len(rows) >= COPIED_FROM:
                 with self._session.transaction():
                     if first is not None:
                         first()
                     self._own(head)
+                    self._check_taken([handle for handle, _, _ in handles if handle not in self._sought])
                     copy_rows(self._session, self.shard, written, handles)
             else:
                 seqs, *others = zip(*written, strict=True)
                 names, numbers, contents = zip(*handles, strict=True) if handles else ((), (), ())
+                unsought = [name for name in names if name not in self._sought]
                 columns = (numbers_of(seqs), *map(bytes_of, others), bytes_of(names), numbers_of(numbers), bytes_of(contents))
-                parameters = (*head, self._lease.seconds, self.shard, self._lease.epoch, self._head.seq, *columns)
+                owned = (self.shard, self.lease.epoch, self._head.seq, self.shard, bytes_of(unsought))
+                parameters = (*head, self.lease.seconds, *owned, *columns)
                 if self._session.execute(APPEND, parameters, prepare=True, binary=True).fetchone() != (1,):
+                    self._check_taken(unsought)
                     raise fenced(self.where)
+        self.lease.renewed(began)
         self._head = head
+        self._sought.clear()
         self._recent.update((line[0], row.body) for row, line in zip(rows, written, strict=True) if row.body is not None)
         for seq in list(itertools.islice(self._recent, max(0, len(self._recent) - RECENT))):  # the oldest come first
             del self._recent[seq]
+
+    def _check_taken(self, handles: Sequence[bytes]) -> None:
+        if taken := super().find_all(handles):
+            raise HandleTaken(f"{len(taken)} of {len(handles)}")
+
+    def find_all(self, handles: Sequence[bytes]) -> dict[bytes, Found]:
+        if len(self._sought) > RECENT:  # requests that write nothing
+            self._sought.clear()
+        found = super().find_all(handles)
+        self._sought.update(handle for handle in handles if handle not in found)
+        return found
 
     def body(self, seq: int) -> bytes | None:
         return self._recent.get(seq) or super().body(seq)
@@ -275,7 +159,7 @@ class PostgresLog(PostgresReader):
 
     def _own(self, head: Head) -> None:
         """In a transaction: move the head, which only the owner can do."""
-        parameters = (*head, self._lease.seconds, self.shard, self._lease.epoch, self._head.seq)
+        parameters = (*head, self.lease.seconds, self.shard, self.lease.epoch, self._head.seq)
         if self._session.execute(OWN, parameters).rowcount != 1:
             raise fenced(self.where)
 
@@ -283,8 +167,8 @@ class PostgresLog(PostgresReader):
         return _Committing(self.where)
 
     def _check_lease(self) -> None:
-        if self._lease.lost is not None:
-            raise self._lease.lost
+        if self.lease.lost is not None:
+            raise self.lease.lost
 
     def keep(self) -> None:
         """Notice a lost lease or connection without a write; and make relaxed commits durable."""
@@ -308,7 +192,7 @@ class PostgresLog(PostgresReader):
 
     def close(self) -> None:
         self._session.close()
-        self._lease.release()
+        self.lease.release()
 
 
 class _Committing:

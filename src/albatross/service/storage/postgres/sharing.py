@@ -16,7 +16,8 @@ from albatross.service.storage.mark import Head
 from albatross.service.storage.migration import ANSWERED
 from albatross.service.storage.postgres.bases import BEGIN
 from albatross.service.storage.postgres.lease import fenced
-from albatross.service.storage.postgres.log import CHUNK, PostgresLog, PostgresReader, copy_rows
+from albatross.service.storage.postgres.log import PostgresLog, copy_rows
+from albatross.service.storage.postgres.log_reader import CHUNK, PostgresReader
 from albatross.service.storage.postgres.session import CATALOGUE, CHANNEL, MOVING, beginning, make_if_missing, understood
 from albatross.service.storage.store import NO_CHAIN, SALT, CatalogueMoved, DamagedLog, Parcel, Row, Written, chained, check_rows
 

@@ -4,9 +4,11 @@ The results are the same as one by one, bit for bit. Other requests, and refusal
 """
 
 import math
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from albatross.core.asking.together import NOT_CHOSEN, Chosen, choose_together
 from albatross.kernels.operations import Items, offers, suppose
@@ -117,13 +119,14 @@ def _decide_all(
             Placed(item_names[number], finite(score), finite(mean), _propensity(likely, floor, candidates.size), False)
             for number, score, mean, likely in zip(numbers, chosen.scores, chosen.means, chosen.certainties, strict=True)
         ]
-        told = _told(view, asked, rows, pending, numbers, placed, chosen)
-        for (place, seq, request), position, shown, explanation in zip(asked, chosen.positions, placed, told, strict=True):
-            if position == NOT_CHOSEN:
-                outcome = decide(view, request, seq, head, at, incarnation)
-            else:
-                outcome = outcome_of(model, request, head, at, incarnation, [shown], explanation, rules)
-            outcomes[place] = outcome
+        alone: dict[int, Explanation | None] = {}
+        for order, (_, seq, request) in enumerate(asked):
+            if chosen.positions[order] == NOT_CHOSEN:
+                event, alone[order] = decide(view, request if whole else replace(request, explain=False), seq, head, at, incarnation)
+                placed[order], numbers[order] = event.items[0], view.number_of(event.items[0].item) or 0
+        told = _told(view, asked, rows, pending, numbers, placed, chosen, alone)
+        for (place, seq, request), shown, explanation in zip(asked, placed, told, strict=True):
+            outcome = outcomes[place] = outcome_of(model, request, head, at, incarnation, [shown], explanation, rules)
             view.show(request.whom, outcome.event.items, seq)
 
 
@@ -139,8 +142,9 @@ def _told(
     numbers: list[int],
     placed: list[Placed],
     chosen: Chosen,
+    alone: Mapping[int, Explanation | None],
 ) -> Sequence[Explanation | None]:
-    """What the requests want to know about their items. What is told of an item that was not chosen is not used."""
+    """What the requests want to know about their items. `alone`: by order, the explanations of items that were not chosen together."""
     level = asked[0].request.explain
     if not level:
         return [None] * len(asked)
@@ -149,7 +153,10 @@ def _told(
     if level is True:
         reports = model.accounts.of_each(model.agent, random, rows, True, shown, view.average)
         every = zip(users, pending, placed, numbers, chosen.best, reports, strict=True)
-        return [explained(view, user, waiting, [one], [number], best, report) for user, waiting, one, number, best, report in every]
+        return [
+            alone[order] if order in alone else explained(view, user, waiting, [one], [number], best, report)
+            for order, (user, waiting, one, number, best, report) in enumerate(every)
+        ]
     briefs = [brief[0] for brief in model.accounts.reasons(model.agent, random, rows, True, shown, view.average)]
     reasons = reasons_for(view, users, placed, numbers, briefs)
     return [Explanation(model.ratings_of(user), [], [reason], None) for user, reason in zip(users, reasons, strict=True)]

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import resource
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -66,6 +67,22 @@ def served(tmp_path: Path) -> Iterator[Served]:
     yield served
     served.engine.close()
     served.listening.close()
+
+
+def test_a_shard_without_descriptors_takes_connections_again_later(served: Served) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with socket.socket() as first, socket.socket() as second:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))  # all below are in use
+        try:
+            first.connect(("127.0.0.1", served.listening.port))  # it may get the descriptor that the waiting thread has already
+            second.connect(("127.0.0.1", served.listening.port))
+            second.settimeout(0.3)
+            with pytest.raises(TimeoutError):  # nobody has taken it
+                second.recv(RANDOM)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        second.settimeout(60)
+        assert len(received(second, RANDOM)) == RANDOM
 
 
 class Fronted:

@@ -23,6 +23,8 @@ MOST_UNPROVED = 32
 """Limit of connections that have proved nothing yet."""
 MOST_UNSENT = 2 * MOST_BYTES
 """A front that leaves more than so many bytes unread is cut off."""
+AGAIN_SECONDS = 0.1
+"""Pause after a connection that could not be taken."""
 RECEIVED = 2**18
 """Bytes received at a time."""
 SILENCE = (("TCP_KEEPIDLE", 5), ("TCP_KEEPINTVL", 2), ("TCP_KEEPCNT", 3), ("TCP_USER_TIMEOUT", 10_000))
@@ -37,6 +39,7 @@ class Listening:
         """`is_owner`: whether nobody else can have become the owner of the shard. If not, nothing is answered."""
         self._engine, self._secret, self._is_owner = engine, secret, is_owner
         self._unproved = threading.Semaphore(MOST_UNPROVED)
+        self._closed = threading.Event()
         self._lines: set[_Line] = set()
         self._socket = socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=MOST_UNPROVED)
         self.port: int = self._socket.getsockname()[1]
@@ -46,8 +49,10 @@ class Listening:
         while True:
             try:
                 accepted, _ = self._socket.accept()
-            except OSError:
-                return  # closed
+            except OSError:  # closed, or there is no descriptor left, which may pass
+                if self._closed.wait(AGAIN_SECONDS):
+                    return
+                continue
             if self._unproved.acquire(blocking=False):
                 threading.Thread(target=self._attend, args=(accepted,), name="albatross-line", daemon=True).start()
             else:
@@ -71,6 +76,7 @@ class Listening:
                 self._lines.discard(line)
 
     def close(self) -> None:
+        self._closed.set()
         hang_up(self._socket)
         self._socket.close()
         for line in list(self._lines):

@@ -102,7 +102,7 @@ class Accounts:
         >>> agent = Agent(ALB(rank=2), n_users=3, n_items=4)
         >>> agent.replay([0, 0], [1, 2], [4.0, 2.0])
         >>> report = Accounts().of(agent, agent.exploring, user=0, known=True, items=[3])
-        >>> bool(np.isclose(report.brief[0][BRIEF.total], agent.select(0, [3]).mean)), sorted(report.largest[0][:2])
+        >>> bool(np.isclose(report.brief[0][1], agent.select(0, [3]).mean)), sorted(report.largest[0][:2])
         (True, [1, 2])
         """
         return self.of_each(agent, random, [user], known, [items], average)[0]

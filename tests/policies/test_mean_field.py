@@ -7,6 +7,7 @@ import pytest
 
 from albatross import Agent, simulate
 from albatross.checks.worlds import Checkerboard
+from albatross.core.sharing.carrying import arrive, rows_of
 from albatross.environments.synthetic import Gaussian
 from albatross.kernels.mean_field.gittins import worth_of
 from albatross.kernels.mean_field.learning import part_of_pair
@@ -375,3 +376,12 @@ def test_finds_structure_soon() -> None:
     assert regret[3000:].sum() < regret[:3000].sum() / 3
     regret = simulate(MeanField(rank=2), Checkerboard(), horizon=2000, seed=0).pseudo_regret
     assert regret[1000:].mean() < 0.1
+
+
+def test_items_that_arrive_with_a_user_are_met() -> None:
+    """Otherwise no sum over the items that have been rated includes them."""
+    here, there = (Agent(MeanField(rank=2), n_users=3, n_items=6) for _ in range(2))
+    here.replay([0, 0, 1], [1, 4, 2], [4.0, 2.0, 3.0])
+    there.replay([0], [4], [3.0])
+    arrive(there, 1, rows_of(here, 0))
+    assert there.state.items[: there.state.counts["items"][0]].tolist() == [4, 1]

@@ -9,7 +9,7 @@ from albatross.kernels.alternating.steps import Ellipsoid
 from albatross.kernels.compiling import kernel
 from albatross.kernels.joining import Rows, list_items
 from albatross.kernels.mean_field.learning import Room, refit_item
-from albatross.kernels.mean_field.moments import add_moments
+from albatross.kernels.mean_field.moments import add_moments, row_start
 from albatross.kernels.mean_field.partners import pair_weight
 from albatross.kernels.mean_field.population import count_belief, own_users
 from albatross.kernels.pairs import NOTHING
@@ -69,8 +69,13 @@ def carry_mean_field(state: Any, work: Room, user: int, arriving: bool, room: Ro
         count_belief(state.user_squares, state.user_spreads, moments, nobody)
         moments.fill(0.0)
         state.residuals[user] = 0.0
+    met = row_start(state.item_variance.size) - 1
     for position in range(list_items(pairs, user, room[1])):
-        refit_item(state, work, room[1, position])
+        item = room[1, position]
+        if state.item_moments[item, met] == 0.0:  # the shard that the user leaves may not have told of this item, and need not any more
+            state.items[counts.items] = item
+            counts.items += 1
+        refit_item(state, work, item)
 
 
 @kernel

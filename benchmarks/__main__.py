@@ -52,6 +52,7 @@ LONGER: dict[str, Callable[[], Iterator[Line]]] = {
     **BENCHMARKS,
     "scoring": grid.whole_scoring,
     "alb-part": grid.whole_step,
+    "alb-largest": grid.largest_step,
     "search": search.whole_search,
     "million": search.million,
     "policies": every_policy.steps,

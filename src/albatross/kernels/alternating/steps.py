@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from albatross.kernels.alternating.asking import ask_for
 from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import (
     Matrix,
@@ -38,6 +39,9 @@ REBUILD_INTERVAL = 4096
 
 RESCUE_INTERVAL = 256
 """The same if a sum is no longer positive definite. With extreme rewards even a new sum may not be; then not every update may rebuild."""
+
+CACHED_SUMS = 2**20
+"""Up to so many numbers, 8 MB, the item sums are likely to be in a cache."""
 
 
 class Ellipsoid(NamedTuple):
@@ -230,11 +234,18 @@ def move_user(state: Any, scratch: Ellipsoid, user: int, item: int) -> None:
     for a in range(rank):
         before[a] = vector[a]
     pairs = state.pairs
+    far = state.item_grams.size > CACHED_SUMS
     entry = pairs.first[user]
     while entry != NOTHING:
         here = np.uint32(entry)
         rated, plays, total = np.uint32(pairs.items[here]), float(pairs.plays[here]), pairs.totals[here]
         entry = pairs.following[here]
+        if far and entry != NOTHING:
+            # Finding the pages of the next item takes a fifth of the time. The processor reads on within a page by itself.
+            following = int(pairs.items[np.uint32(entry)])
+            ask_for(state.item_grams, following, 0)
+            ask_for(state.item_grams, following, packed_change.size - 1)
+            ask_for(state.item_moments, following, 0)
         gram, moment = state.item_grams[rated], state.item_moments[rated]
         for position in range(packed_change.size):
             gram[position] += plays * packed_change[position]

@@ -24,7 +24,7 @@ from numba.core import event
 from numba.extending import register_jitable
 
 from albatross.kernels.building.explaining import COMPLAINTS, explained
-from albatross.kernels.building.optimizing import optimized_once
+from albatross.kernels.building.optimizing import collected_rarely, optimized_once
 from albatross.kernels.building.sources import SCRIPT, implementers, is_ours, sources_of, syntax_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -79,7 +79,7 @@ def _explaining(compile_for: Callable[..., Any], state_type: type | None) -> Cal
 
     def compile_or_explain(*arguments: Any, **more: Any) -> Any:
         try:
-            with optimized_once():
+            with optimized_once(), collected_rarely():
                 return compile_for(*arguments, **more)
         except COMPLAINTS as error:
             raise explained(error, state_type, arguments) from error

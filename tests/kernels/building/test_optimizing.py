@@ -1,5 +1,6 @@
 """An entry into compiled code is optimized once, with all that it calls; what others compile is left alone."""
 
+import gc
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -108,3 +109,32 @@ def test_what_an_entry_calls_becomes_part_of_it() -> None:
     assert compiled(3.0) == longer(3.0)
     (code,) = compiled.inspect_llvm().values()  # type: ignore[attr-defined]
     assert [line for line in code.splitlines() if line.startswith("define") and "4longB" in line] == []
+
+
+def test_garbage_is_looked_for_rarely_while_compiling_and_as_before_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, during = gc.get_threshold(), []
+    once = optimizing._optimize_as_one
+
+    def watched(library: Any) -> None:
+        during.append(gc.get_threshold())
+        once(library)
+
+    monkeypatch.setattr(optimizing, "_optimize_as_one", watched)
+    monkeypatch.setattr(compiling, "_programs", {})  # another test may have compiled it
+    assert program(outer)(4.0) == middle(4.0) + middle(5.0)
+    assert [threshold[0] for threshold in during] == [optimizing.NEW_OBJECTS]
+    assert gc.get_threshold() == before
+
+
+def test_a_threshold_that_somebody_sets_meanwhile_stays() -> None:
+    before = gc.get_threshold()
+    try:
+        with optimizing.collected_rarely():
+            gc.set_threshold(5_000, *before[1:])
+        assert gc.get_threshold()[0] == 5_000
+        gc.set_threshold(0)
+        with optimizing.collected_rarely():
+            assert gc.get_threshold()[0] == 0, "never looked for: not switched on"
+        assert gc.get_threshold()[0] == 0
+    finally:
+        gc.set_threshold(*before)

@@ -6,6 +6,7 @@ point, optimized and turned into machine code once. Which function a call means 
 It computes the same bits, and compiles in less than half of the time (decisions 0022 and 0035).
 """
 
+import gc
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,9 @@ from numba.core.types.functions import BaseFunction
 
 _here = threading.local()
 
+NEW_OBJECTS = 100_000
+"""Objects that a compiler may create before Python looks for garbage among them. Almost all are still in use, so looking is in vain."""
+
 
 @contextmanager
 def optimized_once() -> Iterator[None]:
@@ -30,6 +34,20 @@ def optimized_once() -> Iterator[None]:
         yield
     finally:
         _here.compiling, _here.resolved = before
+
+
+@contextmanager
+def collected_rarely() -> Iterator[None]:
+    """Within this context, Python rarely looks for garbage."""
+    before = gc.get_threshold()
+    ours = (max(before[0], NEW_OBJECTS), *before[1:])
+    if before[0] > 0:  # otherwise it never looks
+        gc.set_threshold(*ours)
+    try:
+        yield
+    finally:
+        if gc.get_threshold() == ours:  # otherwise somebody else has set it meanwhile
+            gc.set_threshold(*before)
 
 
 class _Listener(event.Listener):

@@ -353,6 +353,26 @@ def test_a_rating_refits_no_more_than_allowed(refreshes: int) -> None:
         assert (moves <= refreshes).all()
 
 
+def refitted(noise: float, n_ratings: int) -> int:
+    """How many users one more rating refits, if vectors and so much noise have made these ratings."""
+    random = np.random.default_rng(1)
+    truth = random.normal(size=(50, 2)) @ random.normal(size=(2, 40))
+    users, items = random.integers(50, size=n_ratings), random.integers(40, size=n_ratings)
+    agent = Agent(MeanField(rank=2), n_users=50, n_items=40)
+    agent.replay(users, items, truth[users, items] + noise * random.standard_normal(n_ratings))
+    before = agent.state.user_moments.copy()
+    agent.update(0, 0, truth[0, 0])
+    return int((agent.state.user_moments != before).any(axis=1).sum())
+
+
+def test_many_are_refitted_while_vectors_are_found() -> None:
+    """Not before anything is known of vectors, not when they are found, and never where noise makes the ratings."""
+    assert refitted(0.2, 60) <= 2
+    assert refitted(0.2, 800) > 10
+    assert refitted(0.2, 10_000) <= 2
+    assert refitted(10.0, 800) <= 2
+
+
 @pytest.mark.parametrize("scale", [20.0, 1e60])
 def test_scale_and_origin_of_ratings_make_no_difference(scale: float) -> None:
     """Nothing is tuned to a scale: ratings that are shifted and stretched are answered with scores that are.

@@ -46,7 +46,7 @@ class IDS(Policy):
     Symbols: rank k; `top` the top of the scale, if none is given the largest rating seen; `refreshes` as in mean-field.
 
     Cost: as mean-field: select O(|I_u| k² + k³ + |C| k²), update O(R |I| k² + R k³), I_u the distinct items the user has rated, R
-    `refreshes`; memory O((n + m) k² + distinct pairs).
+    the refits in turn; memory O((n + m) k² + distinct pairs).
 
     Departures: the authors use samples of the posterior. Here beliefs are normal; errors of different items are taken as independent in
     E[max m], which is computed pair by pair (Clark), and E[max m] is at most the top of the scale. The gain is explained variance rather
@@ -66,7 +66,7 @@ class IDS(Policy):
 
     rank: int = parameter(5, "length of the user and item vectors (k)", at_least=1)
     top: float | None = parameter(None, "top of the rating scale; none: the largest rating seen so far")
-    refreshes: int = parameter(1, "other users, and items, refitted per rating at most", at_least=0)
+    refreshes: int = parameter(1, "other users, and items, refitted per rating; many more while vectors are found", at_least=0)
 
     def settings(self) -> "Settings":
         return Settings(math.inf if self.top is None else self.top, self.refreshes, math.nan)

@@ -59,7 +59,8 @@ class MeanField(Policy):
     and the same for items with x = (a_u, 1): ridge regression in which the partner's covariance counts as ridge. Told that no pair comes
     back (`returns` false), users take κ = 1 − 0.75 c of the items' covariance, c as below: a product of normals counts what user and item
     do not know of each other on both sides, which finds vectors late. Every rating refits its user and its item, unless it repeats exactly
-    what is known, and a few others in turn, so that no vector goes stale. The priors are learned online: D as Σ E[a]² over all rows met,
+    what is known, and a few others in turn, so that no vector goes stale: at most one user and one item, and while vectors are found
+    32 min(t / 800, 800 / t)² (c − 0.4)₊ / 0.6 more, t the ratings so far. The priors are learned online: D as Σ E[a]² over all rows met,
     divided by the number of rows that ratings have determined, Σ (1 − var(a) / D), which also decides how many coordinates are used; the
     mean item offset; σ² from repeated ratings; ρ from how well a pair's first rating predicts the second one beyond the model, and 1 where
     repeats are exact; s² from both.
@@ -89,11 +90,12 @@ class MeanField(Policy):
     while few items have been rated; their prior mean is that of the latest first ratings. No score exceeds the top of the scale, so a user
     who has a top item is not explored further.
 
-    Symbols: rank k; `top` the top of the scale, if none is given the largest rating seen; `returns` r, if it is known; `refreshes` how many
-    other users and items a rating may refit at most; `informed`, `memory` and `optimism` exist to be switched off.
+    Symbols: rank k; `top` the top of the scale, if none is given the largest rating seen; `returns` r, if it is known; `refreshes` a
+    multiplier of the refits in turn; `informed`, `memory` and `optimism` exist to be switched off.
 
-    Cost: select O(|I_u| k² + k³ + |C| k²), update O(R |I| k² + R k³), I_u the distinct items the user has rated, R `refreshes`; memory
-    O((n + m) k² + distinct pairs). In a large catalogue the best item is found, exactly, without looking at most of it.
+    Cost: select O(|I_u| k² + k³ + |C| k²), update O(R |I| k² + R k³), I_u the distinct items the user has rated, R the refits in turn:
+    at most one per rating, and 30,000 more in the life of a model; memory O((n + m) k² + distinct pairs). In a large catalogue the best
+    item is found, exactly, without looking at most of it.
 
     Departures: the first vector of an item is drawn from the population, because the mean, zero, would teach users nothing.
 
@@ -138,7 +140,7 @@ class MeanField(Policy):
 
     rank: int = parameter(5, "length of the user and item vectors (k)", at_least=1)
     top: float | None = parameter(None, "top of the rating scale; none: the largest rating seen so far")
-    refreshes: int = parameter(1, "other users, and items, refitted per rating at most", at_least=0)
+    refreshes: int = parameter(1, "other users, and items, refitted per rating; many more while vectors are found", at_least=0)
     returns: bool | None = parameter(None, "whether rated items are offered again; none: told by the world, or learned from the candidates")
     informed: bool = parameter(True, "whether the world may tell it that")
     memory: bool = parameter(True, "whether a user's own ratings of an item count beyond the model")

@@ -19,7 +19,14 @@ from albatross.kernels.counting import added_since, joined_overall
 from albatross.kernels.linear import Vector
 from albatross.kernels.mean_field.learning import FADING, REBUILD_INTERVAL, Room, rebuild, refit_item
 from albatross.kernels.mean_field.moments import row_start
-from albatross.kernels.mean_field.population import LONGEST_PAUSE, RECENT_NEWCOMERS, SWEEPS_PER_EFOLD, guess_population, learn_population
+from albatross.kernels.mean_field.population import (
+    LONGEST_PAUSE,
+    RECENT_NEWCOMERS,
+    SWEEPS_PER_EFOLD,
+    guess_population,
+    learn_population,
+    more_turns,
+)
 from albatross.kernels.operations import ELSEWHERE, Items
 from albatross.kernels.pairs import Pairs
 
@@ -153,7 +160,7 @@ def turns_of_items(state: Any, others: Any, n_ratings: int, limit: int) -> int:
     heard.item_turn += n_ratings
     due = heard.item_turn // pause
     heard.item_turn -= due * pause
-    return min(due * each, counts.items)  # type: ignore[no-any-return]
+    return min(due * each + n_ratings * more_turns(state, limit), counts.items)  # type: ignore[no-any-return]
 
 
 @kernel

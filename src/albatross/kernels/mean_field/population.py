@@ -68,6 +68,12 @@ SWEEPS_PER_EFOLD = 8.0
 """Every user and item is refitted when the ratings have grown by an eighth, within the limit per rating."""
 LONGEST_PAUSE = 4.0
 """Limit of ratings until the next refit in turn."""
+MORE_TURNS, MOST_NEEDED = 32.0, 800.0
+"""How many more users, and items, a rating refits where vectors alone explain the ratings, and after how many ratings that is: while
+vectors are found, beliefs lag far behind what the same ratings would say if all rows were refitted until nothing changes. Earlier nobody
+knows whether vectors explain anything; later there is little to catch up with."""
+UNEXPLAINED = 0.4
+"""No more are refitted where vectors explain at most this share of rating variance: noise fitted more closely misleads."""
 COUNTED_TWICE = 0.75
 """Which part of an item's covariance users are not fitted to, where no pair comes back and vectors alone make the ratings."""
 
@@ -152,13 +158,26 @@ def settled(variance: float, square: float, spread: float, rows: float, guess: f
 
 
 @kernel
+def more_turns(state: Any, limit: int) -> int:
+    """How many rows a rating refits in turn beyond `limit`: over all ratings of a model at most 30,000 times `limit`."""
+    ratings = float(state.counts[0].ratings)
+    near = min(ratings / MOST_NEEDED, MOST_NEEDED / ratings)
+    most = MORE_TURNS * near * near
+    if most < 1.0:
+        return 0
+    said = variance_of_vectors(state)
+    explained = said / (said + state.figures[0].noise)
+    return limit * int(most * max(explained - UNEXPLAINED, 0.0) / (1.0 - UNEXPLAINED))
+
+
+@kernel
 def turns(state: Any, rows: int, limit: int) -> int:
-    """How many of these rows a rating refits in turn: many while ratings are few, later one now and then, never more than `limit`."""
-    ratings = state.counts[0].ratings
+    """How many of these rows a rating refits in turn: `limit` while ratings are few, later now and then, more while vectors are found."""
+    ratings, more = state.counts[0].ratings, more_turns(state, limit)
     pause = int(min(ratings / (SWEEPS_PER_EFOLD * rows), LONGEST_PAUSE))
     if pause > 1 and ratings % pause > 0:
-        return 0
-    return min(max(int(SWEEPS_PER_EFOLD * rows / ratings), 1), limit, rows)
+        return min(more, rows)
+    return min(min(max(int(SWEEPS_PER_EFOLD * rows / ratings), 1), limit) + more, rows)
 
 
 @kernel

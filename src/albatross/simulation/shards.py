@@ -35,6 +35,9 @@ from albatross.simulation.public import Public, Record, Stage, answer, meet
 from albatross.simulation.trial import simulate
 from albatross.simulation.waiting import live_late, room_for
 
+ROOM = 1_000
+"""Arrivals for which a shard makes room at least."""
+
 
 def live_here(mind: Any, stage: Any, numbers: NDArray[np.int32], began: int, draws: NDArray[np.float64]) -> None:
     """Like `live`, for the users of one shard. Arrivals of other users are skipped."""
@@ -93,12 +96,14 @@ class Shard:
         self.slate = agent.slate._replace(whole=recipe.ndcg is not None)
         self.late = (room_for(self.public.world.delay),) if self.public.world.delay else ()
         self.seconds = 0.0
+        self._room = 0
+        """Arrivals for whose ratings the state has room."""
+        self._reserve(0)
         self._run(0, np.empty(0))  # no steps: this only compiles or loads the code
 
     def live(self, start: int, stop: int) -> None:
         """The steps of own users from `start` to `stop`."""
-        agent = self.exchange.agent
-        agent.state = reserve(agent.state, stop - start)
+        self._reserve(stop - start)
         draws = self.public.draws(stop - start)
         began = time.thread_time()
         self._run(start, draws)
@@ -117,12 +122,20 @@ class Shard:
         counters = {name: int(getattr(agent.state, name)[0]) for name in self.recipe.policy.counters}
         return Lived(self.shard, Record(*parts), self.seconds, counters, agent.state_id)
 
-    def _run(self, start: int, draws: NDArray[np.float64]) -> None:
+    def _reserve(self, arrivals: int) -> None:
+        """Make room for their ratings, and for those of some more: a larger state must be prepared for compiled code again."""
         agent, public = self.exchange.agent, self.public
-        mind = Kept(Mind(agent.state, agent.settings, agent.scratch, self.slate))
-        streams = (public.offering, agent.exploring, agent.learning)
-        stage = Kept(Stage(public.world, public.users, public.record, public.ruler, *streams))
-        program(live_late if self.late else live_here, type(agent.state))(mind, stage, self.numbers, *self.late, start, draws)
+        if arrivals > self._room or not self._room:
+            self._room = max(arrivals, ROOM)
+            agent.state = reserve(agent.state, self._room)
+            streams = (public.offering, agent.exploring, agent.learning)
+            self._mind = Kept(Mind(agent.state, agent.settings, agent.scratch, self.slate))
+            self._stage = Kept(Stage(public.world, public.users, public.record, public.ruler, *streams))
+        self._room -= arrivals
+
+    def _run(self, start: int, draws: NDArray[np.float64]) -> None:
+        run = program(live_late if self.late else live_here, type(self.exchange.agent.state))
+        run(self._mind, self._stage, self.numbers, *self.late, start, draws)
 
 
 def simulate_shards(

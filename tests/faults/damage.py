@@ -19,8 +19,8 @@ from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.options import Options
 from albatross.service.engine.recovering.recovery import recover
 from albatross.service.storage.folder import SNAPSHOTS
-from albatross.service.storage.log import SQLiteLog
 from albatross.service.storage.reading import read_genesis
+from albatross.service.storage.sqlite.log import SQLiteLog
 
 TAIL = 512
 """Bytes at the end that are damaged one by one."""

@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import os
 import re
 import signal
 import subprocess
@@ -48,9 +47,7 @@ class Live:
         self.lines: list[str] = []
         self._told = threading.Condition()
         self._ended = False
-        self.process = subprocess.Popen(
-            [*command, *arguments], stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
-        )
+        self.process = subprocess.Popen([*command, *arguments], stderr=subprocess.PIPE, text=True)
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
         self.port = int(re.search(r":(\d+)$", self.wait_for("listening")["url"]).group(1))  # type: ignore[union-attr]
@@ -58,18 +55,20 @@ class Live:
 
     def _read(self) -> None:
         assert self.process.stderr is not None
-        for line in self.process.stderr:
+        try:
+            for line in self.process.stderr:
+                with self._told:
+                    self.lines.append(line)
+                    if (start := line.find('{"')) >= 0:  # another thread may have written into the same line
+                        self.log.append(json.JSONDecoder().raw_decode(line, start)[0])
+                    elif told := TEXT.match(line):
+                        self.log.append({"event": told["event"], **dict(FIELD.findall(told["fields"] or ""))})
+                    self._told.notify_all()
+        finally:  # also where a line cannot be read: who waits must not wait for ever
+            self.process.stderr.close()
             with self._told:
-                self.lines.append(line)
-                if line.startswith("{"):
-                    self.log.append(json.loads(line))
-                elif told := TEXT.match(line):
-                    self.log.append({"event": told["event"], **dict(FIELD.findall(told["fields"] or ""))})
+                self._ended = True
                 self._told.notify_all()
-        self.process.stderr.close()
-        with self._told:
-            self._ended = True
-            self._told.notify_all()
 
     def wait_for(self, event: str, **fields: Any) -> dict[str, Any]:
         """The first log line of that event, with those fields."""

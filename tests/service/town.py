@@ -13,7 +13,7 @@ from albatross.service.api.errors import NotReady
 from albatross.service.api.requests import Request
 from albatross.service.cluster.exchanging import WAITING, Exchanging
 from albatross.service.cluster.lanes import Lanes
-from albatross.service.cluster.router import Call, Settle
+from albatross.service.cluster.lines.router import Call, Settle
 from albatross.service.cluster.running import make
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.options import Options
@@ -82,15 +82,22 @@ class Town:
                 engine.ask(FollowCatalogue())
 
     def settle(self) -> int:
-        """Wait until all shards know the same version of everything; returns it."""
+        """Wait until all shards know the same version of everything, and none has more to say; returns it.
+
+        Shards are asked between the parcels and the version: a shard that knows the newest version and has nothing to say says nothing
+        until there is a newer one.
+        """
         with contextlib.closing(psycopg.connect(self.address, autocommit=True)) as session:
             while True:
-                quiet = not any(one._news() for one in self.exchanging)
-                (parcels,), (waiting, _), (version,) = (
-                    session.execute(asked).fetchone() or (0, 0) for asked in (PARCELS, WAITING, VERSION)
-                )
+                (parcels,) = session.execute(PARCELS).fetchone() or (0,)
                 known = [_known(engine) for engine in self.engines]
-                if quiet and parcels == waiting == 0 and {(one.version, one.catalogue) for one in known} == {(version, known[0].catalogue)}:
+                said = [(one._known.version, one._news()) for one in self.exchanging]
+                (waiting, _), (version,) = (session.execute(asked).fetchone() or (0, 0) for asked in (WAITING, VERSION))
+                if (
+                    parcels == waiting == 0
+                    and {(one.version, one.catalogue) for one in known} == {(version, known[0].catalogue)}
+                    and set(said) <= {(version, False)}
+                ):
                     return int(version)
 
 

@@ -51,6 +51,7 @@ from albatross.service.cluster import exchanging as exchanging_module
 from albatross.service.cluster.exchanging import CLOSE, WAIT
 from albatross.service.cluster.merging import plan_of
 from albatross.service.engine.engine import Engine
+from albatross.service.engine.learned.ledger import mean_rating
 from albatross.service.engine.learned.options import Options
 from albatross.service.engine.learned.shared import Content
 from albatross.service.engine.sharing import TakeAdded
@@ -105,6 +106,7 @@ def test_what_one_shard_learns_all_know_and_each_replays_alone(databases: Place,
         assert version > 0
         for shard, engine in enumerate(town.engines):
             assert sums(town, shard) == expected(given)
+            assert mean_rating(engine._model.ledger) == pytest.approx(np.mean([rating for _, _, rating in given]))
             assert set(engine._model.users.names) == {user for user, _, _ in given if shard_of(user, 3) == shard}
         grams = [engine._model.agent.state.item_grams for engine in town.engines]
         assert all(np.allclose(one, grams[0], rtol=1e-12) for one in grams)

@@ -28,9 +28,9 @@ from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.options import Options
 from albatross.service.engine.recovering.recovery import recover
 from albatross.service.storage.home import Home, home_of
-from albatross.service.storage.log import SQLiteLog
 from albatross.service.storage.mark import Mark
 from albatross.service.storage.reading import read_genesis
+from albatross.service.storage.sqlite.log import SQLiteLog
 
 OPTIONS = Options(scale=(1, 5), policy=ALB(rank=2), snapshot_every=0, events={"click": 1.0, "purchase": 5.0})
 WRITING: list[Request[Any]] = [

@@ -10,10 +10,10 @@ from albatross import Recommender
 from albatross.cli import main
 from albatross.policies.alb import ALB
 from albatross.service.api.errors import UnknownDecision
-from albatross.service.storage.backup import copy_folder
 from albatross.service.storage.folder import LOG
 from albatross.service.storage.handles import RatingContent, content_of
 from albatross.service.storage.snapshots import remove_all
+from albatross.service.storage.sqlite.backup import copy_folder
 from albatross.service.storage.store import DamagedLog
 
 

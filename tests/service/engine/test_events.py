@@ -20,8 +20,8 @@ from albatross.service.engine.learned.options import Options
 from albatross.service.engine.learned.series import RATINGS, REWARD, SQUARES
 from albatross.service.engine.recovering.verifying import redecide
 from albatross.service.storage import snapshots
-from albatross.service.storage.log_reader import LogReader
 from albatross.service.storage.reading import read_events
+from albatross.service.storage.sqlite.log_reader import LogReader
 from albatross.service.storage.store import Found
 
 import zoo

@@ -14,7 +14,7 @@ from albatross.service.api.errors import DiskFull, StorageFailed
 from albatross.service.api.requests import AskSeries, AskVersion, Feedback, Recommend, RetireItem, UpsertItem, ViewUser
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.options import Options
-from albatross.service.storage.log import SQLiteLog
+from albatross.service.storage.sqlite.log import SQLiteLog
 
 OPTIONS = Options(scale=(1, 5), policy=ALB(rank=2), snapshot_every=0)
 FILLING = """

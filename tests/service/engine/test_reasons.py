@@ -13,6 +13,7 @@ from albatross.policies.mean_field import MeanField
 from albatross.service.api.answers import ItemExplanation
 from albatross.service.api.errors import BadValue, EventReused
 from albatross.service.engine.deciding import reasoning
+from albatross.service.engine.learned.ledger import mean_rating
 
 
 def two_tastes(folder: Path, policy: Any, **options: Any) -> Recommender:
@@ -62,6 +63,26 @@ def test_words_follow_from_what_was_liked(tmp_path: Path) -> None:
             shop.rate_item(f"u{user}", "favourite", 5)
         assert "popular with everybody" in explained(shop, "somebody else", "favourite").why
         assert explained(shop, "nobody at all", "i1").why == ["the best guess so far"]
+
+
+def test_the_mean_of_all_ratings_follows_replacements_growth_and_restarts(tmp_path: Path) -> None:
+    given: dict[str, float] = {}
+    with Recommender(tmp_path / "shop", scale=(0, 5), policy=ItemMean(), events={"click": 1.0, "purchase": 5.0}) as shop:
+        for number in range(80):  # more users and items than there is room for at first
+            shop.rate_item(f"u{number}", f"i{number}", number % 6)
+            given[f"u{number}"] = number % 6
+        decision = shop.recommend("u1", candidates=["i2"])
+        for event in ("click", "purchase"):
+            shop.report(decision, event)
+        given["decision"] = 5.0
+        average = mean_rating(shop.engine._model.ledger)
+        assert average == pytest.approx(np.mean(list(given.values())))
+    with Recommender(tmp_path / "shop") as shop:  # from its snapshot
+        assert mean_rating(shop.engine._model.ledger) == average
+    for snapshot in (tmp_path / "shop" / "snapshots").iterdir():
+        snapshot.unlink()
+    with Recommender(tmp_path / "shop") as shop:  # from its log
+        assert mean_rating(shop.engine._model.ledger) == average
 
 
 @pytest.mark.parametrize("policy", [ALB(rank=2, ridge=0.1), MeanField(rank=2), ItemMean()], ids=["alb", "mean-field", "item-mean"])

@@ -16,9 +16,9 @@ from albatross.service.engine.learned.options import Options
 from albatross.service.engine.recovering.recovery import recover
 from albatross.service.storage import snapshots
 from albatross.service.storage.folder import LOG, SNAPSHOTS
-from albatross.service.storage.log import SQLiteLog
 from albatross.service.storage.mark import MARK, read_mark, write_mark
 from albatross.service.storage.reading import read_genesis
+from albatross.service.storage.sqlite.log import SQLiteLog
 from albatross.service.storage.store import DamagedLog
 
 OPTIONS = Options(scale=(1, 5), policy=ALB(rank=2), snapshot_every=0)

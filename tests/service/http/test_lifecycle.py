@@ -22,7 +22,7 @@ from benchmarks.loopback import Connection
 pytestmark = pytest.mark.xdist_group("service-lifecycle")
 
 FAILING_FSYNC = """
-from albatross.service.storage.log import SQLiteLog
+from albatross.service.storage.sqlite.log import SQLiteLog
 from albatross.service.api.errors import StorageFailed
 append, commits = SQLiteLog.append, []
 def fail(self, rows):

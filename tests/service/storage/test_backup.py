@@ -13,8 +13,8 @@ from albatross.cli import main
 from albatross.core.errors import InvalidInput
 from albatross.policies.alb import ALB
 from albatross.service.api.errors import UnknownDecision
-from albatross.service.storage.backup import KEEP
 from albatross.service.storage.folder import LOG
+from albatross.service.storage.sqlite.backup import KEEP
 from albatross.service.storage.store import DamagedLog
 
 ROUNDS = 6

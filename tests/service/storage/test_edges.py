@@ -24,12 +24,12 @@ from albatross.service.engine.learned.options import Options
 from albatross.service.engine.queue import Queue
 from albatross.service.engine.tickets import Ticket
 from albatross.service.storage import home as home_module
-from albatross.service.storage import log as log_module
 from albatross.service.storage.folder import LOG, FolderLock
 from albatross.service.storage.handles import answer_handle
-from albatross.service.storage.log import SQLiteLog
 from albatross.service.storage.mark import read_mark
 from albatross.service.storage.migration import reading_log
+from albatross.service.storage.sqlite import log as log_module
+from albatross.service.storage.sqlite.log import SQLiteLog
 
 OPTIONS = Options(scale=(1, 5), policy=ItemMean(), snapshot_every=0)
 
@@ -252,6 +252,37 @@ def test_batches_do_not_make_single_requests_seem_slow() -> None:
     assert queue.capacity == pytest.approx(500, abs=1)  # of 100 µs each, in 50 ms
     queue.observe([Ticket(AskVersion(), list.clear)], seconds=7.0)  # type: ignore[arg-type]
     assert queue.capacity > 50
+
+
+def test_a_full_group_does_not_wait_for_further_requests() -> None:
+    waits = 0
+
+    class Counted(threading.Condition):
+        def wait(self, timeout: float | None = None) -> bool:
+            nonlocal waits
+            waits += 1
+            return True
+
+    changed = Counted()
+    queue = Queue(changed, most=4096)
+
+    def gathered(answered: list[Ticket], *requests: Any) -> int:
+        """How many are in the next group after so many were answered, with how many waits."""
+        nonlocal waits
+        waits = 0
+        queue.observe(answered, seconds=0.001)
+        for request in requests:
+            queue.add(Ticket(request, list.clear), now=0.0)  # type: ignore[arg-type]
+        with changed:
+            queue.gather(lambda: False, None)
+        return len(queue.take())
+
+    two = [Ticket(AskVersion(), list.clear)] * 2  # type: ignore[arg-type]
+    batch = FeedbackBatch([Feedback("e", 3)] * 500)
+    assert (gathered(two, AskVersion()), waits) == (1, 1)
+    assert (gathered(two, batch), waits) == (1, 0)
+    assert (gathered(two, AskVersion(), AskVersion()), waits) == (2, 0)
+    assert (gathered(two, AskVersion()), waits) == (1, 1)  # what was taken weighs nothing any more
 
 
 def test_what_killed_processes_left_is_tidied_away(tmp_path: Path) -> None:

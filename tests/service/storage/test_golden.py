@@ -15,8 +15,8 @@ from albatross.service.api.answers import Decision
 from albatross.service.api.errors import AlreadyRated, EventReused, UnknownDecision
 from albatross.service.storage.events import FORMAT
 from albatross.service.storage.folder import LOG
-from albatross.service.storage.log_reader import format_of
 from albatross.service.storage.migration import MIGRATIONS
+from albatross.service.storage.sqlite.log_reader import format_of
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 FORMATS = sorted(path.name for path in GOLDEN.glob("format-*"))

@@ -44,7 +44,7 @@ import os, sys
 from pathlib import Path
 from albatross import Recommender
 from albatross.service.api.errors import StorageFailed
-from albatross.service.storage import log
+from albatross.service.storage.sqlite import log
 log.JOURNAL_BYTES = 100_000  # so that the main file is synchronised soon
 shop = Recommender(sys.argv[1], scale=(1, 5), policy="item-mean")
 for number in range(500):

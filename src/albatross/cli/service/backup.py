@@ -5,8 +5,8 @@ from pathlib import Path
 from albatross.cli.service.folder import meet, opened_log, watched
 from albatross.service.engine.recovering.verifying import verify
 from albatross.service.settings.file import file_beside
-from albatross.service.storage.backup import copy_log
 from albatross.service.storage.home import home_of
+from albatross.service.storage.sqlite.backup import copy_log
 
 
 def backup(folder: str, target: Path, *, policy: str | None = None) -> None:

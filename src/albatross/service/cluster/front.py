@@ -7,7 +7,7 @@ import socket
 import sys
 
 from albatross.service.cluster.lanes import Lanes
-from albatross.service.cluster.links import Link, Links
+from albatross.service.cluster.lines.links import Link, Links
 from albatross.service.cluster.processes import FRONT, Presence
 from albatross.service.engine.learned.options import Options
 from albatross.service.http.logs import configure_log

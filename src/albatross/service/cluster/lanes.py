@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from albatross.service.api.answers import Answer, Readiness
 from albatross.service.api.errors import NotReady, Overloaded, Refused
 from albatross.service.api.requests import Request
+from albatross.service.cluster.lines.router import Call, Glance, Router
 from albatross.service.cluster.merging import Part, Plan, Settled, all_of, may_be_old, plan_of
-from albatross.service.cluster.router import Call, Glance, Router
 from albatross.service.engine.learned.visitors import Moved
 from albatross.service.engine.moving import Forwarded
 from albatross.service.engine.sharing import TakeParcels

@@ -9,10 +9,10 @@ import threading
 
 from albatross.core.errors import InvalidInput
 from albatross.service.api.errors import StorageFailed
-from albatross.service.cluster.addresses import Address, say_address
 from albatross.service.cluster.exchanging import Exchanging
-from albatross.service.cluster.frames import random_number
-from albatross.service.cluster.listening import Listening
+from albatross.service.cluster.lines.addresses import Address, say_address
+from albatross.service.cluster.lines.frames import random_number
+from albatross.service.cluster.lines.listening import Listening
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.options import Options
 from albatross.service.http.process import SWITCH_SECONDS, settle

@@ -35,6 +35,8 @@ class Queue:
         self._tickets: deque[Ticket] = deque()
         self._flying: set[str] = set()
         """Ids of events that wait or are being processed."""
+        self._weight = 0
+        """The cost of all that wait, in simple requests."""
         self._awaited = 1
         """Wake the owner thread when so many requests wait."""
         self._expected = 0
@@ -68,16 +70,17 @@ class Queue:
             self._flying.update(ids)
         ticket.since = now
         self._tickets.append(ticket)
+        self._weight += ticket.weight
 
     def wake(self) -> None:
         """Wake the owner thread, if enough requests wait."""
-        if len(self._tickets) >= self._awaited:
+        if len(self._tickets) >= self._awaited or self._weight >= MOST_AT_ONCE:
             self._changed.notify()
 
     def gather(self, ending: Callable[[], bool], seconds: float | None) -> None:
-        """Wait for requests, and a moment longer for expected ones; or until the end, or for so many seconds."""
+        """Wait for requests, and a moment longer for expected ones that can join the group; or until the end, or for so many seconds."""
         self._changed.wait_for(lambda: self._tickets or ending(), seconds)
-        if len(self._tickets) < self._expected and not ending():
+        if len(self._tickets) < self._expected and self._weight < MOST_AT_ONCE and not ending():
             self._awaited = self._expected
             self._changed.wait(GATHER_SECONDS)
             self._awaited = 1
@@ -100,10 +103,11 @@ class Queue:
             weight += ticket.weight
             if alone:
                 break
+        self._weight -= weight
         return taken
 
     def take_all(self) -> list[Ticket]:
-        tickets, self._tickets = list(self._tickets), deque()
+        tickets, self._tickets, self._weight = list(self._tickets), deque(), 0
         return tickets
 
     def release(self, tickets: Iterable[Ticket]) -> None:

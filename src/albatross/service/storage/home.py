@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Protocol
 
 from albatross.core.errors import InvalidInput
-from albatross.service.storage.backup import copy_folder, keep_backup
 from albatross.service.storage.folder import LOG, FolderLock, check_begun, make_folder, remove_unfinished, tidy
 from albatross.service.storage.keyring import FileKeyring, Keyring
-from albatross.service.storage.log import create_log
-from albatross.service.storage.log_reader import LogReader
 from albatross.service.storage.mark import Head, read_mark, write_mark
 from albatross.service.storage.migration import check_folder, open_log, reading_log
 from albatross.service.storage.snapshots import remove_all
+from albatross.service.storage.sqlite.backup import copy_folder, keep_backup
+from albatross.service.storage.sqlite.log import create_log
+from albatross.service.storage.sqlite.log_reader import LogReader
 from albatross.service.storage.store import ReadableLog, Row, Store
 
 POSTGRES = ("postgresql://", "postgres://")

@@ -19,10 +19,10 @@ from albatross.core.files import sync_folder
 from albatross.service.storage.events import FORMAT, Event, Genesis, Rated, decode, encode
 from albatross.service.storage.folder import LOG, SNAPSHOTS
 from albatross.service.storage.handles import answer_handle
-from albatross.service.storage.log import SQLiteLog, create_log
-from albatross.service.storage.log_reader import CHUNK, LogReader, format_of
 from albatross.service.storage.mark import read_mark
 from albatross.service.storage.reading import check_log
+from albatross.service.storage.sqlite.log import SQLiteLog, create_log
+from albatross.service.storage.sqlite.log_reader import CHUNK, LogReader, format_of
 from albatross.service.storage.store import NO_CHAIN, DamagedLog, Row, check_mark, check_rows
 
 ANSWERED = b"answered"

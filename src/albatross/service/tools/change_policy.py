@@ -16,9 +16,9 @@ from albatross.service.engine.learned.options import check_servable, name_in_log
 from albatross.service.engine.recovering.recovery import replay
 from albatross.service.storage.events import Genesis, encode
 from albatross.service.storage.folder import LOG, make_folder, remove_unfinished
-from albatross.service.storage.log import create_log
-from albatross.service.storage.log_reader import LogReader
 from albatross.service.storage.reading import Progress, check_log, nothing
+from albatross.service.storage.sqlite.log import create_log
+from albatross.service.storage.sqlite.log_reader import LogReader
 from albatross.service.storage.store import ReadableLog, Row
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from albatross.core.agent import Agent
 from albatross.core.vocabulary import Vocabulary
 from albatross.kernels.operations import Items
+from albatross.service.engine.learned.ledger import mean_rating
 from albatross.service.engine.learned.model import NONE, Model
 from albatross.service.engine.learned.pending import still_pending, waiting_at
 from albatross.service.engine.learned.room import sizes_for
@@ -39,7 +40,7 @@ class Overlay:
     @functools.cached_property
     def average(self) -> float:
         """The mean of all ratings."""
-        return float(self.model.ledger.item_sums.sum()) / max(self.model.ratings, 1)
+        return mean_rating(self.model.ledger)
 
     @functools.cached_property
     def popular(self) -> float:

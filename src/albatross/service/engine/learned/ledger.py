@@ -16,6 +16,8 @@ class Ledger(NamedTuple):
     """Per item: the sum of its ratings."""
     item_shown: NDArray[np.int64]
     """Per item: how often decisions have shown it."""
+    everybody: NDArray[np.float64]
+    """The number of all ratings, and their sum."""
     latest: NDArray[np.int32]
     """Per user: the latest entry."""
     before: NDArray[np.int32]
@@ -33,6 +35,7 @@ def no_ledger(n_users: int, n_items: int) -> Ledger:
         item_ratings=np.zeros(n_items, np.int64),
         item_sums=np.zeros(n_items),
         item_shown=np.zeros(n_items, np.int64),
+        everybody=np.zeros(2),
         latest=np.full(n_users, NOTHING, np.int32),
         before=np.empty(0, np.int32),
         items=np.empty(0, np.int32),
@@ -46,7 +49,13 @@ def grown(ledger: Ledger, n_users: int, n_items: int) -> Ledger:
     larger = no_ledger(n_users, n_items)
     for name in ("user_ratings", "item_ratings", "item_sums", "item_shown", "latest"):
         getattr(larger, name)[: getattr(ledger, name).size] = getattr(ledger, name)
-    return larger._replace(before=ledger.before, items=ledger.items, seqs=ledger.seqs, used=ledger.used)
+    return larger._replace(everybody=ledger.everybody, before=ledger.before, items=ledger.items, seqs=ledger.seqs, used=ledger.used)
+
+
+def mean_rating(ledger: Ledger) -> float:
+    """The mean of all ratings, with several shards those of all of them; 0 if there are none."""
+    count, total = ledger.everybody.tolist()
+    return float(total / max(count, 1.0))
 
 
 def trimmed(ledger: Ledger) -> Ledger:
@@ -101,6 +110,8 @@ def enter_all(
         ledger.user_ratings[user] += 1
         ledger.item_ratings[item] += 1
         ledger.item_sums[item] += ratings[step]
+        ledger.everybody[0] += 1.0
+        ledger.everybody[1] += ratings[step]
         ledger.before[entry] = ledger.latest[user]
         ledger.items[entry] = item
         ledger.seqs[entry] = seqs[step]
@@ -176,9 +187,15 @@ def exchange_entry(ledger: Ledger, user: int, before: int, after: int) -> int:
     return int(entry)
 
 
+def corrected(ledger: Ledger, item: int, change: float) -> None:
+    """A rating of the item now differs by `change`."""
+    ledger.item_sums[item] += change
+    ledger.everybody[1] += change
+
+
 def exchanged(ledger: Ledger, user: int, item: int, before: int, after: int, change: float) -> int:
     """Replace the rating of event `before` by that of event `after`, which differs by `change`. Returns the number of ratings before it."""
-    ledger.item_sums[item] += change
+    corrected(ledger, item, change)
     entry: int = program(exchange_entry)(ledger, user, before, after)
     return entry
 

@@ -11,34 +11,22 @@ from numpy.typing import NDArray
 
 from albatross.core.agent import Agent
 from albatross.core.asking.accounts import Accounts
-from albatross.core.errors import InvalidInput
 from albatross.core.policy import Policy
-from albatross.core.sharing.carrying import arrive, leave
 from albatross.core.streams import Turner
 from albatross.core.vocabulary import Vocabulary
 from albatross.kernels.operations import Items
 from albatross.kernels.pairs import NOTHING
 from albatross.service.engine.learned.descriptions import Descriptions
 from albatross.service.engine.learned.filtering import Filters
-from albatross.service.engine.learned.ledger import (
-    Ledger,
-    brought,
-    entered,
-    exchanged,
-    grown,
-    joined,
-    left,
-    no_ledger,
-    rated_since,
-    renewed,
-)
+from albatross.service.engine.learned.joining import fold_arrival, fold_departure, fold_join, fold_passed
+from albatross.service.engine.learned.ledger import Ledger, entered, exchanged, grown, no_ledger, renewed
 from albatross.service.engine.learned.options import policy_of
-from albatross.service.engine.learned.pending import PENDING_WINDOW, Pending, still_pending
+from albatross.service.engine.learned.pending import PENDING_WINDOW, Pending
 from albatross.service.engine.learned.reacting import check_replaces
 from albatross.service.engine.learned.room import ROOM, Room, sizes_for
 from albatross.service.engine.learned.series import SeriesKeeper
 from albatross.service.engine.learned.shared import Shared
-from albatross.service.engine.learned.visitors import Visitors, check_joins
+from albatross.service.engine.learned.visitors import Visitors
 from albatross.service.storage.events import (
     Arrived,
     Based,
@@ -107,7 +95,7 @@ class Model:
         """Rewards of named events."""
         self._set_rewards(genesis.events)
         self.visitors = Visitors()
-        self._emptied = 0
+        self.emptied = 0
         """Rows of visitors whose ratings have moved to rows of users."""
         self.retired: set[int] = set()
         self.pending = Pending()
@@ -133,7 +121,7 @@ class Model:
         if self.shared is None:
             raise DamagedLog(f"the log is that of one shard, and there is a base of version {base.version}")
         present = [content for content in self.shared.read(base.contents) if content is not None]
-        self._make_room(1, 1 + max((content.largest for content in present), default=0))
+        self.make_room(1, 1 + max((content.largest for content in present), default=0))
         self.shared.fold(self.ledger, base.contents)
         self.version = self.base = base.version
         self.told = base.told[self.genesis.shard]
@@ -151,7 +139,7 @@ class Model:
                 if event.user in self.visitors.hosts:  # learned on another shard
                     continue
                 user = self.users.add(event.user)
-                self._make_room(len(self.users) + 1, len(self.items))  # one row stays free, for the next new user
+                self.make_room(len(self.users) + 1, len(self.items))  # one row stays free, for the next new user
             item = item_numbers[event.item]
             unlearned.seqs.append(seq)
             unlearned.users.append(user)
@@ -169,7 +157,7 @@ class Model:
             self.decisions += 1
             self.lessons += 1
             if event.user not in self.users.numbers:
-                self._make_room(len(self.users) + 1, len(self.items))
+                self.make_room(len(self.users) + 1, len(self.items))
             item_numbers, shown = self.items.numbers, self.ledger.item_shown
             numbers = [item_numbers[placed.item] for placed in event.items]
             for number in numbers:
@@ -179,7 +167,7 @@ class Model:
                 self.pending.tidy(seq)
         elif isinstance(event, Item):
             if event.item not in self.items.numbers:
-                self._make_room(len(self.users), len(self.items) + 1)
+                self.make_room(len(self.users), len(self.items) + 1)
             self.retired.discard(self.items.add(event.item))
             self._shown = None
         elif isinstance(event, Retire):
@@ -196,11 +184,11 @@ class Model:
         elif isinstance(event, Exchanged):
             self._fold_version(event)
         elif isinstance(event, Joined):
-            (self._fold_departure if event.away else self._fold_join)(event.visitor, event.user)
+            (fold_departure if event.away else fold_join)(self, event.visitor, event.user)
         elif isinstance(event, Arrived):
-            self._fold_arrival(seq, event)
+            fold_arrival(self, seq, event)
         elif isinstance(event, Passed):
-            self._fold_passed(seq, event)
+            fold_passed(self, seq, event)
         elif isinstance(event, Based) and event.version > self.base:
             raise DamagedLog(f"nobody has the base of version {event.version}, by which event {seq} of the log is to be understood")
 
@@ -216,66 +204,6 @@ class Model:
         self.version = event.version
         if contents[self.genesis.shard] is not None:
             self.told = event.version
-
-    def _fold_join(self, visitor: str, user: str) -> None:
-        """Join a visitor with a user. A user without ratings gets the visitor's row."""
-        check_joins(self.genesis.policy, self.agent.state)
-        self.learn()
-        self.visitors.join(visitor, user)
-        row, own = self.users.numbers.get(visitor), self.users.numbers.get(user)
-        if row is not None and own is None:
-            self.users.rename(visitor, user)
-        elif row is not None and own is not None:
-            self.agent.join(own, row)
-            joined(self.ledger, own, row)
-            self._emptied += 1
-        owner = self.users.numbers.get(user)
-        self.pending.join(visitor, user, lambda seq: {} if owner is None else rated_since(self.ledger, owner, seq))
-
-    def _fold_departure(self, visitor: str, user: str) -> None:
-        """A visitor is joined with a user of another shard, and moves there."""
-        self.learn()
-        self.visitors.leave(visitor, user)
-        row = self.users.numbers.get(visitor)
-        if row is not None:
-            leave(self.agent, row)
-            left(self.ledger, row)
-            self._emptied += 1
-            self.lessons += 1
-        self.pending.pop(visitor, None)
-
-    def _fold_arrival(self, seq: int, event: Arrived) -> None:
-        """A visitor of another shard moves here, and is joined with a user."""
-        self.learn()
-        if event.items:
-            row = self.users.add(event.visitor)
-            self._make_room(len(self.users) + 1, len(self.items))
-            try:
-                arrive(self.agent, row, event.rows)
-            except InvalidInput as error:
-                raise DamagedLog(f"the log is damaged at event {seq}: {error}") from error
-            self.ledger = brought(self.ledger, row, np.array(event.items, np.int32), seq)
-            self.series.skip(len(event.items))
-            self.lessons += 1
-        waiting = self.pending.pop(event.user, {})
-        self._fold_join(event.visitor, event.user)
-        for name in event.visitors:
-            self.visitors.join(name, event.user)
-        waiting = still_pending(waiting, event.pending, seq)  # as if shown now: two logs have no common order
-        if waiting:
-            self.pending[event.user] = waiting
-
-    def _fold_passed(self, seq: int, event: Passed) -> None:
-        """An answer to a decision of another shard."""
-        if event.before is None:
-            self.fold_all([seq], [Rated(event.at, "", event.user, event.item, event.rating, None, event.mean, event.score)])
-            return
-        self.learn()
-        user, item = self.users.numbers[event.user], self.items.numbers[event.item]
-        self.agent.replace(user, item, event.before, event.rating)
-        self.ledger.item_sums[item] += event.rating - event.before
-        renewed(self.ledger, user, item, seq)
-        self.lessons += 1
 
     def _fold_reaction(self, seq: int, event: Reacted) -> None:
         """A named event: a new rating, or the replacement of an earlier one."""
@@ -303,7 +231,7 @@ class Model:
         for dropped in event.decisions:
             if dropped.seq in self.passed_over:
                 self.decisions += 1
-                self._make_room(len(self.users) + 1, len(self.items))
+                self.make_room(len(self.users) + 1, len(self.items))
                 for item in dropped.items:
                     self.ledger.item_shown[self.items.numbers[item]] += 1
         gone = {dropped.seq for dropped in event.decisions}
@@ -332,7 +260,7 @@ class Model:
         self.ratings += users.size
         self.lessons += users.size
 
-    def _make_room(self, n_users: int, n_items: int) -> None:
+    def make_room(self, n_users: int, n_items: int) -> None:
         """Grow if there is no room for so many. Collected ratings are learned first: the time of growth is part of the order."""
         if n_users <= self.agent.n_users and n_items <= self.agent.n_items:
             return
@@ -350,7 +278,7 @@ class Model:
     @property
     def n_users(self) -> int:
         """Users with ratings, or known from the beginning."""
-        return len(self.users) - self._emptied
+        return len(self.users) - self.emptied
 
     def row_of(self, user: str) -> int:
         """The row of a user; for an unknown user, the row they would get."""
@@ -405,7 +333,7 @@ class Model:
         self.expired = saved.get("expired", 0)
         self.version, self.told, self.base = saved["version"], saved["told"], saved.get("base", 0)
         self.visitors = Visitors(saved["visitors"], saved.get("elsewhere"))
-        self._emptied = sum(visitor in self.users for visitor in (*self.visitors.users, *self.visitors.elsewhere))
+        self.emptied = sum(visitor in self.users for visitor in (*self.visitors.users, *self.visitors.elsewhere))
         self.pending = Pending({user: dict(waiting) for user, waiting in saved["pending"].items()})
         self.seq, self.ratings, self.decisions = saved["seq"], saved["ratings"], saved["decisions"]
         self.series.width, self.series.count = saved["series"]["width"], saved["series"]["count"]

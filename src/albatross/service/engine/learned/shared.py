@@ -120,9 +120,12 @@ class Shared:
         self._grow()
         for shard, content in enumerate(version):
             if content is not None:
-                for target in (self._counts,) if shard == self._exchange.shard else (self._counts, _counts_of(ledger)):
+                is_own = shard == self._exchange.shard
+                for target in (self._counts,) if is_own else (self._counts, _counts_of(ledger)):
                     for array, added in zip(target, content.counts, strict=True):
                         array[content.items] += added
+                if not is_own:
+                    ledger.everybody[:] += (content.counts.item_ratings.sum(), content.counts.item_sums.sum())
         self._exchange.fold([None if content is None else content.payload for content in version])
 
     def check(self, contents: Sequence[bytes | None]) -> None:

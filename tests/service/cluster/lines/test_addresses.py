@@ -16,8 +16,8 @@ from places import Place
 
 from albatross.policies.item_mean import ItemMean
 from albatross.service.api.requests import AskVersion, Feedback, Request
-from albatross.service.cluster.addresses import Address, find_addresses, say_address
 from albatross.service.cluster.front import RemoteEngine
+from albatross.service.cluster.lines.addresses import Address, find_addresses, say_address
 from albatross.service.cluster.running import make
 from albatross.service.cluster.shard import Shard
 from albatross.service.engine.learned.options import Options

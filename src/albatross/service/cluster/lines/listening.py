@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 
 from albatross.service.api.answers import Answer
 from albatross.service.api.errors import BadValue, NotReady
-from albatross.service.cluster.frames import MOST_BYTES, RANDOM, Frames, is_proof, proof_of, random_number
-from albatross.service.cluster.packing import packed_answer, unpacked_request
+from albatross.service.cluster.lines.frames import MOST_BYTES, RANDOM, Frames, is_proof, proof_of, random_number
+from albatross.service.cluster.lines.packing import packed_answer, unpacked_request
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.tickets import Ticket
 

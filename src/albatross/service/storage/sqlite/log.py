@@ -14,8 +14,8 @@ from albatross.core.files import sync_folder
 from albatross.service.api.errors import DiskFull, StorageFailed
 from albatross.service.storage.events import FORMAT
 from albatross.service.storage.folder import LOG
-from albatross.service.storage.log_reader import UNREADABLE, LogReader, connect, refusal
 from albatross.service.storage.mark import Head, Mark, read_mark, write_mark
+from albatross.service.storage.sqlite.log_reader import UNREADABLE, LogReader, connect, refusal
 from albatross.service.storage.store import NO_CHAIN, HandleTaken, Row, Written, chained, check_mark
 
 ROWS_AT_ONCE = (64, 16, 4, 1)

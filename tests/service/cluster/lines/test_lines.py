@@ -15,14 +15,14 @@ import pytest
 from albatross.policies.item_mean import ItemMean
 from albatross.service.api.errors import NotReady
 from albatross.service.api.requests import AskVersion, Feedback, Recommend, Request
-from albatross.service.cluster import listening as listening_module
-from albatross.service.cluster import router as router_module
-from albatross.service.cluster.addresses import Address
-from albatross.service.cluster.frames import HEAD, MOST_BYTES, RANDOM, Frames, proof_of, random_number
-from albatross.service.cluster.links import Link
-from albatross.service.cluster.listening import Listening
-from albatross.service.cluster.packing import packed_answer, packed_request, unpacked_answer
-from albatross.service.cluster.router import Router
+from albatross.service.cluster.lines import listening as listening_module
+from albatross.service.cluster.lines import router as router_module
+from albatross.service.cluster.lines.addresses import Address
+from albatross.service.cluster.lines.frames import HEAD, MOST_BYTES, RANDOM, Frames, proof_of, random_number
+from albatross.service.cluster.lines.links import Link
+from albatross.service.cluster.lines.listening import Listening
+from albatross.service.cluster.lines.packing import packed_answer, packed_request, unpacked_answer
+from albatross.service.cluster.lines.router import Router
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.options import Options
 from albatross.service.engine.tickets import Promise

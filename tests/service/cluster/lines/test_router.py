@@ -9,9 +9,9 @@ import pytest
 from albatross.service.api.answers import Accepted, Series
 from albatross.service.api.errors import BadValue, EventInFlight, NotReady, Overloaded, Refused
 from albatross.service.api.requests import AskSeries, Feedback, ForgetUser
-from albatross.service.cluster import router as router_module
 from albatross.service.cluster.lanes import Lanes
-from albatross.service.cluster.router import Router, Settle
+from albatross.service.cluster.lines import router as router_module
+from albatross.service.cluster.lines.router import Router, Settle
 from albatross.service.engine.sharing import AskSums, Sums
 from albatross.service.engine.tickets import Promise, Ticket
 from albatross.service.storage.placing import shard_of

@@ -10,11 +10,11 @@ import psycopg
 
 from albatross.core.errors import InvalidInput
 from albatross.service.api.errors import NotReady, Refused
-from albatross.service.cluster.addresses import Address, find_addresses, make_addresses
-from albatross.service.cluster.frames import RANDOM, BrokenLine, Frames, is_proof, proof_of, random_number
-from albatross.service.cluster.listening import PROOF_SECONDS, settle_socket
-from albatross.service.cluster.packing import packed_request, unpacked_answer
-from albatross.service.cluster.router import AWAY, Settle, Settled
+from albatross.service.cluster.lines.addresses import Address, find_addresses, make_addresses
+from albatross.service.cluster.lines.frames import RANDOM, BrokenLine, Frames, is_proof, proof_of, random_number
+from albatross.service.cluster.lines.listening import PROOF_SECONDS, settle_socket
+from albatross.service.cluster.lines.packing import packed_request, unpacked_answer
+from albatross.service.cluster.lines.router import AWAY, Settle, Settled
 from albatross.service.engine.tickets import Ticket
 from albatross.service.storage.postgres.session import Session, connect
 

@@ -10,7 +10,7 @@ from albatross.service.api.answers import Accepted, Answer, BatchAccepted, ItemA
 from albatross.service.api.errors import BY_CODE, BadValue, Refused, TooLarge
 from albatross.service.api.requests import FeedbackBatch, Request, UpsertItems, answer_of
 from albatross.service.api.routes import BY_REQUEST
-from albatross.service.cluster.frames import MOST_BYTES, framed
+from albatross.service.cluster.lines.frames import MOST_BYTES, framed
 from albatross.service.engine.learned.visitors import Moved
 from albatross.service.engine.moving import Forwarded
 from albatross.service.engine.sharing import AskSums, FollowCatalogue, TakeParcels

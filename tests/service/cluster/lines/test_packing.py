@@ -10,9 +10,9 @@ from albatross.service.api.errors import BY_CODE, BadValue, Refused, TooLarge
 from albatross.service.api.requests import Feedback, FeedbackBatch, ForgetUser, Recommend, Request, UpsertItem, UpsertItems
 from albatross.service.api.route import Route
 from albatross.service.api.routes import BY_REQUEST
-from albatross.service.cluster import packing
-from albatross.service.cluster.frames import HEAD, BrokenLine, Frames
-from albatross.service.cluster.packing import ASKED, ShardFailed, packed_answer, packed_request, unpacked_answer, unpacked_request
+from albatross.service.cluster.lines import packing
+from albatross.service.cluster.lines.frames import HEAD, BrokenLine, Frames
+from albatross.service.cluster.lines.packing import ASKED, ShardFailed, packed_answer, packed_request, unpacked_answer, unpacked_request
 from albatross.service.engine.learned.visitors import Moved
 from albatross.service.engine.moving import Forwarded
 from albatross.service.engine.sharing import AskSums, Sums, TakeAdded

@@ -9,11 +9,11 @@ from pathlib import Path
 from albatross.core.errors import InvalidInput
 from albatross.core.files import sync_folder
 from albatross.service.storage.folder import BACKUPS, KEYS, LOG, SETTINGS, make_folder, remove_unfinished
-from albatross.service.storage.log import copy_rows
-from albatross.service.storage.log_reader import LogReader
 from albatross.service.storage.mark import Head, write_mark
 from albatross.service.storage.migration import reading_log
 from albatross.service.storage.reading import Progress, check_log, nothing
+from albatross.service.storage.sqlite.log import copy_rows
+from albatross.service.storage.sqlite.log_reader import LogReader
 from albatross.service.storage.store import ReadableLog
 
 NAME = re.compile(r"(\d{6,})-event-\d+")

@@ -20,7 +20,7 @@ from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.options import Options
 from albatross.service.engine.tickets import Ticket
 from albatross.service.storage import mark
-from albatross.service.storage.log import SQLiteLog
+from albatross.service.storage.sqlite.log import SQLiteLog
 from benchmarks import machine
 from benchmarks.serving import EVENTS, IN_FLIGHT, ITEMS, RANK, USERS
 

@@ -3,11 +3,11 @@
 import asyncio
 import itertools
 import json
-import os
+import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -15,7 +15,7 @@ from benchmarks.loopback import Connection
 
 USERS, ITEMS, RANK = 1_000, 1_700, 5
 IN_FLIGHT = 16
-WARM_UP, REQUESTS = 1_000, 12_000
+WARM_UP, REQUESTS = 1_000, 2_000
 SHED_SECONDS = 0.1
 """Pause before a client that was refused for overload asks again; needed only on a busy machine."""
 EVENTS = ("look", "click", "stay", "cart", "buy")
@@ -45,10 +45,7 @@ class Load:
 
 def processor_times(process: int) -> tuple[float, float]:
     """Processor seconds of the first thread of a process, and of all others."""
-    spent: dict[int, float] = {}
-    for task in Path(f"/proc/{process}/task").iterdir():
-        fields = (task / "stat").read_text().rpartition(")")[2].split()
-        spent[int(task.name)] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    spent = {int(task.name): int((task / "schedstat").read_text().split()[0]) / 1e9 for task in Path(f"/proc/{process}/task").iterdir()}
     first = spent.pop(process)
     return first, sum(spent.values())
 
@@ -58,17 +55,21 @@ class Server:
 
     process: asyncio.subprocess.Process
     port: int
+    _connections: Sequence[Connection] = ()
 
     async def __aexit__(self, *error: object) -> None:
+        for connection in self._connections:
+            connection.close()
         self.process.terminate()
         await self.process.communicate()
 
     async def load(self, ask: Ask, requests: int = REQUESTS) -> Load:
+        """Send requests over connections that stay open for the next load."""
         waits: list[float] = []
         numbers = itertools.count()
+        self._connections = self._connections or [await Connection.open(self.port) for _ in range(IN_FLIGHT)]
 
-        async def work() -> None:
-            connection = await Connection.open(self.port)
+        async def work(connection: Connection) -> None:
             while (number := next(numbers)) < requests:
                 path, body = ask(number)
                 began = time.perf_counter()
@@ -79,10 +80,9 @@ class Server:
                     status, answer = await connection.post(path, body)
                 if status != 200:
                     raise RuntimeError(f"status {status}: {answer!r}")
-            connection.close()
 
         before, began = processor_times(self.process.pid), time.perf_counter()
-        await asyncio.gather(*(work() for _ in range(IN_FLIGHT)))
+        await asyncio.gather(*map(work, self._connections))
         seconds, after = time.perf_counter() - began, processor_times(self.process.pid)
         return Load(requests / seconds, waits, (after[0] - before[0]) / requests, (after[1] - before[1]) / requests)
 
@@ -169,8 +169,15 @@ async def fill(server: Service) -> None:
     await server.load(feedback("warm"), WARM_UP)
 
 
-def cheapest(loads: Sequence[Load]) -> Load:
-    return min(loads, key=lambda load: load.processor)
+def median(loads: Sequence[Load]) -> Load:
+    """The load of median processor time; waits are those of all."""
+    middle = sorted(loads, key=lambda load: load.processor)[len(loads) // 2]
+    return replace(middle, rate=statistics.median([load.rate for load in loads]), waits=[wait for load in loads for wait in load.waits])
+
+
+def ratio(loads: Sequence[Load], others: Sequence[Load]) -> float:
+    """The median ratio of processor times measured one after the other: the speed of a shared machine changes from second to second."""
+    return statistics.median([load.processor / other.processor for load, other in zip(loads, others, strict=True)])
 
 
 async def answer_length(port: int, ask: Ask) -> int:

@@ -35,8 +35,8 @@ from albatross.service.http.bridge import Bridge
 from albatross.service.http.wire.connection import Connection
 from albatross.service.http.wire.crowd import Crowd
 from albatross.service.http.wire.receiver import Receiver
-from albatross.service.storage.log import SQLiteLog
 from albatross.service.storage.mark import Mark
+from albatross.service.storage.sqlite.log import SQLiteLog
 from benchmarks import machine
 from benchmarks.serving import IN_FLIGHT, ITEMS, RANK, USERS, Ask, feedback, recommend
 

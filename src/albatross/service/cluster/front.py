@@ -35,13 +35,19 @@ class RemoteEngine(Lanes):
 class Front:
     """Made an actor by `cluster.supervising`. `run` tells it what to serve, after a restart again."""
 
+    def __init__(self) -> None:
+        self._has_served = False
+
     def run(self, address: str, listen: Address, queue: int, url: str) -> None:
-        """Serve until told to stop."""
+        """Serve until told to stop. A process serves once: called again, it ends, and Ray starts another."""
+        if self._has_served:
+            os._exit(1)
         configure_log("json", sys.stderr)
         home = PostgresHome(address, shard=0)
         with home.reading() as log:
             genesis = read_genesis(log, str(home))
         presence = Presence(address, FRONT, url, lambda _: os.kill(os.getpid(), signal.SIGTERM))
+        self._has_served = True
         try:
             with reused(listen) as listening:
                 serve(home, Options(queue=queue), listen, listening, lambda *_: RemoteEngine(address, queue, genesis))

@@ -97,13 +97,14 @@ STOP, RESTART = "stop", "restart"
 """Messages to processes."""
 
 
-def tell(session: Session, word: str, kind: str | None = None, pid: int | None = None) -> int:
-    """Send a message to processes of a cluster: all, those of a kind, or one; returns how many there are."""
+def tell(session: Session, word: str, to: str | Process | None = None) -> int:
+    """Send a message to processes of a cluster: all, those of a kind, or one. Returns how many there are."""
     if not present(session):
         return 0
+    kind, node, pid = (to.kind, to.node, to.pid) if isinstance(to, Process) else (to, None, None)
     told = session.execute(
         """UPDATE albatross.processes SET told = %s
-        WHERE until > clock_timestamp() AND kind = coalesce(%s, kind) AND pid = coalesce(%s, pid)""",
-        (word, kind, pid),
+        WHERE until > clock_timestamp() AND kind = coalesce(%s, kind) AND node = coalesce(%s, node) AND pid = coalesce(%s, pid)""",
+        (word, kind, node, pid),
     )
     return told.rowcount

@@ -8,7 +8,7 @@ from typing import Any
 
 from albatross.core.errors import InvalidInput
 from albatross.service.cluster.front import Front
-from albatross.service.cluster.processes import FRONT, STOP, SUPERVISOR, present, tell
+from albatross.service.cluster.processes import FRONT, STOP, SUPERVISOR, Process, present, tell
 from albatross.service.cluster.shard import Shard
 from albatross.service.http.process import Address
 from albatross.service.storage.postgres.session import NotNow, Session, connect
@@ -101,23 +101,19 @@ class Supervisor:
                     self._ray.get(shard.state.remote(), timeout=SILENT_SECONDS)
                     break
         with contextlib.closing(connect(self._address, writing=True)) as session:
-            for process in present(session):
-                if process.kind == FRONT and not stopping.is_set():
-                    self._replace_front(session, process.pid, stopping)
+            for front in _fronts(session):
+                if not stopping.is_set():
+                    self._replace_front(session, front, stopping)
             tell(session, "", SUPERVISOR)
 
-    def _replace_front(self, session: Session, pid: int, stopping: threading.Event) -> None:
-        """Let a front answer its requests, end its process, and wait until another has replaced it."""
-        tell(session, STOP, FRONT, pid)
-        ended, _ = self._ray.wait(list(self._running), num_returns=1, timeout=DRAIN_SECONDS)
-        for call in ended:
-            front = self._running.pop(call)
-            self._ray.kill(front, no_restart=False)
-            self._run(front)
-        before = {process.pid for process in present(session) if process.kind == FRONT}
+    def _replace_front(self, session: Session, front: Process, stopping: threading.Event) -> None:
+        """Let a front answer its requests and end its process, and wait until another has replaced it."""
+        before = _fronts(session)
+        tell(session, STOP, front)
         while not stopping.wait(AGAIN_SECONDS):
             self.look()
-            if {process.pid for process in present(session) if process.kind == FRONT} - before - {pid}:
+            now = _fronts(session)
+            if front not in now and len(now) >= len(before):
                 return
 
     def stop(self) -> None:
@@ -125,8 +121,12 @@ class Supervisor:
         with contextlib.closing(connect(self._address, writing=True)) as session:
             tell(session, STOP)
             end, running = time.monotonic() + DRAIN_SECONDS, list(self._running)
-            while running and time.monotonic() < end and any(process.kind == FRONT for process in present(session)):
+            while running and time.monotonic() < end and _fronts(session):
                 _, running = self._ray.wait(running, num_returns=len(running), timeout=AGAIN_SECONDS)
         self.look_at_shards()
         closing = [shard.close.remote() for shard in self._shards if shard in self._opened]  # the others have nothing to write
         self._ray.wait(closing, num_returns=len(closing), timeout=DRAIN_SECONDS) if closing else None
+
+
+def _fronts(session: Session) -> list[Process]:
+    return [process for process in present(session) if process.kind == FRONT]

@@ -43,6 +43,7 @@ def main(length: int) -> None:
             access_log=False,
             server_header=False,
             date_header=False,
+            timeout_keep_alive=600,  # between two turns a connection is idle
         )
         uvicorn.Server(configuration).run(sockets=[listening])
 

@@ -57,16 +57,17 @@ def test_a_fit_compiled_is_a_fit_interpreted(rank: int, spoiled: bool) -> None:
     assert np.tril(compiled.whitener).tobytes() == np.tril(interpreted.whitener).tobytes()
 
 
-def walked(pairs: Pairs, rows: Array, sums: Array, rights: Array, work: Regression) -> float:
+def walked(pairs: Pairs, rows: Array, clicks: float, sums: Array, rights: Array, work: Regression) -> float:
     chain = pairs.first[1], pairs.following, pairs.items, pairs.plays, pairs.totals
-    squares = sum_partners(*chain, rows, 0.3, 0.2, work.sums, work.rights)
+    squares = sum_partners(*chain, rows, 0.3, 0.2, clicks, work.sums, work.rights)
     tell_partners(*chain, work.sums, 0.3, 0.2, sums, rights)
     return squares
 
 
 @pytest.mark.parametrize("rank", [1, 4, 5, 6, 12])
 @pytest.mark.parametrize("n_items", [0, 1, 7])
-def test_a_walk_over_partners_compiled_is_a_walk_interpreted(rank: int, n_items: int) -> None:
+@pytest.mark.parametrize("clicks", [0.0, 0.2])
+def test_a_walk_over_partners_compiled_is_a_walk_interpreted(rank: int, n_items: int, clicks: float) -> None:
     random = np.random.default_rng(rank)
     packed = (rank + 2) * (rank + 3) // 2
     following, items, plays = np.zeros((3, 40), np.int32)
@@ -78,7 +79,7 @@ def test_a_walk_over_partners_compiled_is_a_walk_interpreted(rank: int, n_items:
     for function in (walked, program(walked)):
         sums, rights, work = np.ones((n_items, packed)), np.ones((n_items, rank + 1)), no_regression(rank)
         work.sums.fill(np.nan)  # what was there before does not count
-        squares = function(pairs, rows, sums, rights, work)
+        squares = function(pairs, rows, clicks, sums, rights, work)
         outcomes.append((squares, sums.tobytes(), rights.tobytes(), work.sums.tobytes(), work.rights.tobytes()))
     assert outcomes[0] == outcomes[1]
 

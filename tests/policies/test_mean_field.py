@@ -11,7 +11,7 @@ from albatross.core.sharing.carrying import arrive, rows_of
 from albatross.environments.synthetic import Gaussian
 from albatross.kernels.mean_field.gittins import worth_of
 from albatross.kernels.mean_field.learning import part_of_pair
-from albatross.kernels.mean_field.partners import pair_weight
+from albatross.kernels.mean_field.partners import click_weight, pair_weight
 from albatross.kernels.pairs import NOTHING, find_pair
 from albatross.policies.mean_field import MeanField
 
@@ -241,6 +241,46 @@ def test_scores_are_those_of_the_docstring(returns: bool, told: bool | None) -> 
         place = item if returns else position
         assert agent.slate.means[place] == pytest.approx(expected, rel=1e-9)
         assert agent.slate.scores[place] == pytest.approx(expected + np.sqrt(square / (1.0 + square / (12.0 - expected) ** 2)), rel=1e-9)
+
+
+@pytest.mark.parametrize("odd", [False, True], ids=["clicks", "one rating is none"])
+def test_a_click_counts_by_the_noise_of_its_item(odd: bool) -> None:
+    """For users: p (1 − p) in the place of one noise for all, as long as every rating is 0 or 1."""
+    random = np.random.default_rng(3)
+    users, items = random.integers(9, size=300), random.integers(12, size=300)
+    likely = np.linspace(0.02, 0.7, 12)
+    rewards = (random.random(300) < likely[items]).astype(float)
+    rewards[150] = 0.5 if odd else 1.0
+    agent = Agent(MeanField(rank=2, top=1.0), n_users=10, n_items=12)
+    agent.replay(users, items, rewards)
+    state, figures, user = agent.state, agent.state.figures[0], 4
+    clicks = rewards.mean() * (1.0 - rewards.mean())
+    gram, right, weights = np.diag(figures.noise / state.user_variance), np.zeros(3), []
+    for item in np.unique(items[users == user]):
+        ratings = rewards[(users == user) & (items == item)]
+        mean, covariance = unpacked(state.item_moments[item])
+        weight = pair_weight(figures.share, ratings.size)
+        if not odd:
+            weight = click_weight(figures.share, ratings.size, figures.origin + mean[3], clicks)
+            weights.append(weight / pair_weight(figures.share, ratings.size))
+        gram += weight * (np.outer(mean[:3], mean[:3]) + covariance[:3, :3])
+        right += weight * (mean[:3] * (ratings.mean() - figures.origin - mean[3]) - covariance[:3, 3])
+    assert odd or (min(weights) < 1.0 < max(weights))
+    believed = np.linalg.solve(gram, right)
+    others = [item for item in range(12) if not ((users == user) & (items == item)).any()]
+    agent.recommend(user, 1)  # fills the slate
+    for item in others:
+        mean, _ = unpacked(state.item_moments[item])
+        assert agent.slate.means[item] == pytest.approx(figures.origin + believed[:2] @ mean[:2] + believed[2] + mean[3], rel=1e-9)
+
+
+def test_the_weight_of_a_click() -> None:
+    """Four times at most, and not at all where the noise belongs to the pair."""
+    assert click_weight(0.0, 3, 0.5, 0.25) == pytest.approx(pair_weight(0.0, 3))
+    assert click_weight(0.0, 1, 0.1, 0.25) == pytest.approx(0.25 / 0.09)
+    assert click_weight(0.0, 1, -0.1, 0.25) == 4.0
+    assert click_weight(0.0, 1, 0.5, 0.01) == 0.25
+    assert click_weight(1.0, 1, 0.9, 0.25) == 1.0
 
 
 def test_candidates_have_the_scores_they_have_in_the_catalogue() -> None:

@@ -65,6 +65,9 @@ class MeanField(Policy):
     mean item offset; σ² from repeated ratings; ρ from how well a pair's first rating predicts the second one beyond the model, and 1 where
     repeats are exact; s² from both.
 
+    Where all ratings are 0 or 1, a click is the noisier the nearer its mean is to ½, and users take w = 1 / (ρ + (1 − ρ) f / n) with
+    f = p (1 − p) / (a (1 − a)) between ¼ and 4, p the item's mean and a that of all ratings.
+
     The mean of an item that the user has rated n times is m_ui + ρ_n (y_ui − m_ui), ρ_n = τ² / (τ² + σ² / n); of others, m_ui.
     Trying a pair costs its shortfall now, and gains at each of N later visits if it turns out better. If one rating told all, that would
     be worth q(N) standard deviations, N E[(Z − q)₊] = q, Z standard normal. Ratings are noisy, so several are needed:

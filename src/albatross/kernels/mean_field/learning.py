@@ -12,7 +12,7 @@ import numpy as np
 from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import Vector, inner
 from albatross.kernels.mean_field.moments import Regression, add_moments, certain, describe, expected_mean, fit, partner_weights, row_start
-from albatross.kernels.mean_field.partners import pair_weight, sum_partners, tell_partners
+from albatross.kernels.mean_field.partners import click_weight, pair_weight, sum_partners, tell_partners
 from albatross.kernels.mean_field.population import (
     RECENT_NEWCOMERS,
     count_belief,
@@ -22,6 +22,7 @@ from albatross.kernels.mean_field.population import (
     own_users,
     spread_of,
     turns,
+    variance_of_clicks,
 )
 from albatross.kernels.mean_field.shelving import Shelves, note_belief, note_sum
 from albatross.kernels.pairs import NOTHING, find_pair, remember
@@ -62,9 +63,21 @@ def place_user(state: Any, room: Room, user: int) -> float:
     """Fit the user to the current items, into `room.work`. Returns Σ w (y² − 2 y E[o]) over the user's pairs, o the item's offset."""
     work, pairs, figures = room.work, state.pairs, state.figures[0]
     chain = pairs.first[user], pairs.following, pairs.items, pairs.plays, pairs.totals
-    squares = sum_partners(*chain, state.item_moments, figures.share, figures.origin, work.sums, work.rights)
+    clicks = variance_of_clicks(state)
+    squares = sum_partners(*chain, state.item_moments, figures.share, figures.origin, clicks, work.sums, work.rights)
     fit(work, work.sums, work.rights, state.user_variance, 0.0, figures.noise)
     return squares
+
+
+@kernel
+def weight_for_user(state: Any, moments: Vector, plays: int) -> float:
+    """The weight that `place_user` gives to so many ratings of an item with these moments."""
+    figures, clicks = state.figures[0], variance_of_clicks(state)
+    if plays == 0:
+        return 0.0
+    if clicks > 0.0:
+        return click_weight(figures.share, plays, figures.origin + moments[moments.size - 2], clicks)  # type: ignore[no-any-return]
+    return pair_weight(figures.share, plays)  # type: ignore[no-any-return]
 
 
 @kernel

@@ -24,12 +24,24 @@ write: Any = cgutils  # it has no type hints
 _NUMBER = ir.DoubleType()
 _ONE = SIZE * (SIZE - 1) // 2
 """Where the row of the one begins: the means of factors and the one itself."""
+MOST_UNLIKE = 4.0
+"""Limit of the ratio of a click's noise to that of the mean item: the mean of an item with few clicks is known badly."""
 
 
 @kernel
 def pair_weight(share: float, plays: int) -> float:
     """The weight of a pair's mean of `plays` ratings in the model, in units of one rating: s² / (τ² + σ² / plays)."""
     return plays / (share * plays + 1.0 - share)
+
+
+@kernel
+def click_weight(share: float, plays: int, mean: float, clicks: float) -> float:
+    """The same for fitting a user where all ratings are 0 or 1: p (1 − p) is the noise of a click on an item of mean p.
+
+    `clicks` is that noise for the mean of all ratings. What belongs to the pair itself does not depend on the mean.
+    """
+    ratio = min(max(mean * (1.0 - mean) / clicks, 1.0 / MOST_UNLIKE), MOST_UNLIKE)
+    return plays / (share * plays + (1.0 - share) * ratio)
 
 
 @kernel
@@ -42,6 +54,7 @@ def partners_in_turn(
     rows: Matrix,
     share: float,
     origin: float,
+    clicks: float,
     sums: Vector,
     rights: Vector,
 ) -> float:
@@ -51,9 +64,12 @@ def partners_in_turn(
     one, offset = rights.size * (rights.size - 1) // 2, sums.size - 2
     squares = 0.0
     while entry != NOTHING:
-        weight = pair_weight(share, plays[entry])
-        value = totals[entry] / plays[entry] - origin
         moments = rows[items[entry]]
+        if clicks > 0.0:
+            weight = click_weight(share, plays[entry], origin + moments[offset], clicks)
+        else:
+            weight = pair_weight(share, plays[entry])
+        value = totals[entry] / plays[entry] - origin
         add_scaled(sums, moments, 0, weight)
         add_scaled(rights, moments, one, weight * value)
         squares += weight * value * (value - 2.0 * moments[offset])
@@ -70,14 +86,15 @@ def sum_partners(
     rows: Matrix,
     share: float,
     origin: float,
+    clicks: float,
     sums: Vector,
     rights: Vector,
 ) -> float:
     """Over the pairs from `entry` on, with w the weight and y the mean rating from `origin` on:
 
-    sums = Σ w E[z zᵀ], rights = Σ w y E[(f, 1)]; returns Σ w (y² − 2 y E[o]).
+    sums = Σ w E[z zᵀ], rights = Σ w y E[(f, 1)]; returns Σ w (y² − 2 y E[o]). `clicks`: as for `click_weight`, or zero.
     """
-    return partners_in_turn(entry, following, items, plays, totals, rows, share, origin, sums, rights)
+    return partners_in_turn(entry, following, items, plays, totals, rows, share, origin, clicks, sums, rights)
 
 
 @kernel
@@ -212,11 +229,11 @@ _emit_tell: Callable[..., None] = intrinsic(_tell)
 
 
 @overload(sum_partners, jit_options=OPTIONS, strict=False)
-def _compiled_sum_partners(entry, following, items, plays, totals, rows, share, origin, sums, rights):  # type: ignore[no-untyped-def]
-    def compiled(entry, following, items, plays, totals, rows, share, origin, sums, rights):  # type: ignore[no-untyped-def]
-        if rights.size == SIZE:
+def _compiled_sum_partners(entry, following, items, plays, totals, rows, share, origin, clicks, sums, rights):  # type: ignore[no-untyped-def]
+    def compiled(entry, following, items, plays, totals, rows, share, origin, clicks, sums, rights):  # type: ignore[no-untyped-def]
+        if rights.size == SIZE and clicks == 0.0:
             return _emit_sum(entry, following, items, plays, totals, rows, share, origin, sums, rights)
-        return partners_in_turn(entry, following, items, plays, totals, rows, share, origin, sums, rights)
+        return partners_in_turn(entry, following, items, plays, totals, rows, share, origin, clicks, sums, rights)
 
     return compiled
 

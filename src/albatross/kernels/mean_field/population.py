@@ -74,6 +74,8 @@ vectors are found, beliefs lag far behind what the same ratings would say if all
 knows whether vectors explain anything; later there is little to catch up with."""
 UNEXPLAINED = 0.4
 """No more are refitted where vectors explain at most this share of rating variance: noise fitted more closely misleads."""
+CLICKS_DIFFER = 1e-9
+"""The variance of ratings that are all 0 or 1 is a (1 − a), a their mean, up to rounding; of any others from 0 to 1 it is smaller."""
 COUNTED_TWICE = 0.75
 """Which part of an item's covariance users are not fitted to, where no pair comes back and vectors alone make the ratings."""
 
@@ -130,6 +132,15 @@ def spread_of(state: Any) -> float:
     figures, mean = state.figures[0], state.figures[0].average
     spread = figures.squares / state.counts[0].ratings
     return spread if spread > 1e-12 * mean * mean else max(mean * mean, 1e-12)  # type: ignore[no-any-return]
+
+
+@kernel
+def variance_of_clicks(state: Any) -> float:
+    """The variance of all ratings, if all are 0 or 1; else zero."""
+    figures = state.figures[0]
+    clicks = figures.average * (1.0 - figures.average)
+    is_all = figures.largest == 1.0 and abs(figures.squares / state.counts[0].ratings - clicks) <= CLICKS_DIFFER
+    return clicks if is_all else 0.0
 
 
 @kernel

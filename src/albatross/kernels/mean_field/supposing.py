@@ -9,7 +9,7 @@ from typing import Any
 from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import Vector
 from albatross.kernels.mean_field.gittins import bonus
-from albatross.kernels.mean_field.learning import part_of_pair, place_user
+from albatross.kernels.mean_field.learning import part_of_pair, place_user, weight_for_user
 from albatross.kernels.mean_field.measuring import is_met, position_of
 from albatross.kernels.mean_field.moments import add_moments, expected_mean, fit, row_start, solve, whitened_square
 from albatross.kernels.mean_field.partners import pair_weight
@@ -29,12 +29,15 @@ def describe_item(state: Any, once: float, item: int, moments: Vector) -> None:
 
 
 @kernel
-def weigh_further(state: Any, user: int, item: int, more: int) -> float:
-    """The increase of the weight of a pair with so many further ratings."""
-    entry, share = find_pair(state.pairs, user, item), state.figures[0].share
-    plays = 0 if entry == NOTHING else state.pairs.plays[entry]
-    before = 0.0 if entry == NOTHING else pair_weight(share, plays)
-    return pair_weight(share, plays + more) - before
+def ratings_of_pair(state: Any, user: int, item: int) -> int:
+    entry = find_pair(state.pairs, user, item)
+    return 0 if entry == NOTHING else state.pairs.plays[entry]
+
+
+@kernel
+def weigh_further(state: Any, moments: Vector, plays: int, more: int) -> float:
+    """The increase of the weight of a pair for its user, with so many further ratings of the item with these moments."""
+    return weight_for_user(state, moments, plays + more) - weight_for_user(state, moments, plays)  # type: ignore[no-any-return]
 
 
 @kernel
@@ -47,17 +50,18 @@ def suppose_ratings(state: Any, scratch: Any, user: int, items: Items, rewards: 
             entry = find_pair(pairs, user, item)
             plays = 0 if entry == NOTHING else pairs.plays[entry]
             total = 0.0 if entry == NOTHING else pairs.totals[entry]
-            present = pair_weight(figures.share, plays + 1) * ((total + rewards[position]) / (plays + 1) - figures.origin)
-            before = 0.0 if entry == NOTHING else pair_weight(figures.share, plays) * (total / plays - figures.origin)
             describe_item(state, scratch.room.once, item, moments)
-            add_moments(work.sums, work.rights, moments, weigh_further(state, user, item, 1), present - before)
+            present = weight_for_user(state, moments, plays + 1) * ((total + rewards[position]) / (plays + 1) - figures.origin)
+            before = 0.0 if entry == NOTHING else weight_for_user(state, moments, plays) * (total / plays - figures.origin)
+            add_moments(work.sums, work.rights, moments, weigh_further(state, moments, plays, 1), present - before)
     fit(work, work.sums, work.rights, state.user_variance, 0.0, figures.noise)
     for a in range(work.mean.size):
         work.rights[a] = work.mean[a]  # the right-hand side is no longer needed: it keeps the mean while the covariance is fitted again
     for position in range(items.size):
         if math.isnan(rewards[position]):
             describe_item(state, scratch.room.once, items[position], moments)
-            add_moments(work.sums, work.rights, moments, weigh_further(state, user, items[position], 1), 0.0)
+            plays = ratings_of_pair(state, user, items[position])
+            add_moments(work.sums, work.rights, moments, weigh_further(state, moments, plays, 1), 0.0)
     fit(work, work.sums, work.rights, state.user_variance, 0.0, figures.noise)
     for a in range(work.mean.size):
         work.mean[a] = work.rights[a]
@@ -117,7 +121,7 @@ def attribute_mean(state: Any, settings: Any, scratch: Any, user: int, item: int
     entry = pairs.first[user]
     for position in range(count):
         other, plays = pairs.items[entry], pairs.plays[entry]
-        weight, average, part = pair_weight(figures.share, plays), pairs.totals[entry] / plays, 0.0
+        weight, average, part = weight_for_user(state, state.item_moments[other], plays), pairs.totals[entry] / plays, 0.0
         for a in range(size):
             right = (average - figures.origin) * state.item_moments[other, one + a] - state.item_moments[other, last + a]
             part += solved[a] * weight * right
@@ -138,17 +142,17 @@ def width_of_pair(state: Any, settings: Any, scratch: Any, user: int, item: int,
     for a in range(size - 1):
         user_mean[a] = work.mean[a]
     user_mean[size - 1] = 1.0
-    weight = weigh_further(state, user, item, more) if more > 0 else 0.0
-    moments = scratch.stranger
+    plays, moments = ratings_of_pair(state, user, item), scratch.stranger
     describe_item(state, scratch.room.once, item, moments)
-    add_moments(work.sums, work.rights, moments, weight, 0.0)
+    add_moments(work.sums, work.rights, moments, weigh_further(state, moments, plays, more) if more > 0 else 0.0, 0.0)
     fit(work, work.sums, work.rights, state.user_variance, 0.0, figures.noise)
     square = whitened_square(work, moments[one : one + size])
+    weight = 0.0
+    if more > 0:
+        weight = pair_weight(figures.share, plays + more) - (pair_weight(figures.share, plays) if plays > 0 else 0.0)
     for position in range(work.sums.size):
         work.sums[position] = state.item_sums[item, position] + weight * state.user_moments[user, position]
     fit(work, work.sums, state.item_rights[item], state.item_variance, figures.center, figures.noise)
     square += whitened_square(work, user_mean[:size])
-    entry = find_pair(state.pairs, user, item)
-    plays = more + (0 if entry == NOTHING else state.pairs.plays[entry])
-    left = 1.0 - settings.memory * part_of_pair(figures.memory, plays) if plays > 0 else 1.0
+    left = 1.0 - settings.memory * part_of_pair(figures.memory, plays + more) if plays + more > 0 else 1.0
     return math.sqrt(figures.noise * (left * left * square + left * figures.memory))

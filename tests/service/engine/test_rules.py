@@ -1,6 +1,7 @@
 """Rules of a recommendation: they are kept, they replay, and propensities stay true."""
 
 import itertools
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,32 @@ def test_masks_are_what_the_conditions_say_of_each_item(monkeypatch: pytest.Monk
         where = some_condition(random)
         check_where(where)
         assert mask_of(where, described, len(known)).tolist() == [holds(where, attributes) for attributes in known]
+
+
+def test_each_label_of_a_condition_costs_the_same() -> None:
+    """Also when thousands of labels were asked for before."""
+    described = Descriptions()
+    for number in range(20):
+        described.describe(number, Description({f"a{name}": [f"{number} {label}" for label in range(64)] for name in range(10)}))
+    labels = [f"{number} {label}" for number in range(20) for label in range(64)]
+
+    def steps(name: int) -> int:
+        """The calls made to find the items with these labels; a generator is called for each of its values."""
+        calls = 0
+
+        def count(*_: Any) -> None:
+            nonlocal calls
+            calls += 1
+
+        sys.setprofile(count)
+        try:
+            mask_of(Where(attribute=f"a{name}", is_=labels), described, 20)
+        finally:
+            sys.setprofile(None)
+        return calls
+
+    first, *later = (steps(name) for name in range(10))
+    assert max(later) <= first
 
 
 @pytest.mark.parametrize(

@@ -54,8 +54,7 @@ def mask_of(where: Where, described: Descriptions, n_items: int) -> Mask:
     if where.attribute is not None:
         if where.is_ is None:
             return described.between(where.attribute, where.from_, where.to, n_items)
-        labels = [where.is_] if isinstance(where.is_, str) else where.is_
-        return reduce(np.logical_or, (described.having(where.attribute, label, n_items) for label in labels))
+        return described.having(where.attribute, [where.is_] if isinstance(where.is_, str) else where.is_, n_items)
     parts = [mask_of(part, described, n_items) for part in where.all or where.any or where.none or ()]
     if where.all is not None:
         return reduce(np.logical_and, parts)

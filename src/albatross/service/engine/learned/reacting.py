@@ -79,11 +79,11 @@ def check_rewards(rewards: Mapping[str, float], scale: tuple[float, float]) -> N
             raise BadValue(f"the reward of {name!r}: {error}") from error
 
 
-def check_replaces(policy: str, state: object) -> None:
-    """Refuse events for a policy that cannot undo a rating."""
+def check_replaces(policy: str, state: object, what: str = "events") -> None:
+    """Refuse events, or silence, for a policy that cannot undo a rating."""
     if not offers(state, replace):
         raise InvalidInput(
             f"policy {policy!r} cannot take a rating back, and a later event replaces an earlier one; "
-            "accepted for events: mean-field, alb, alb-rs, item-mean, item-ucb, popularity-memory, user-ucb, oful, "
+            f"accepted for {what}: mean-field, alb, alb-rs, item-mean, item-ucb, popularity-memory, user-ucb, oful, "
             "or a policy of your own with the operation `replace`"
         )

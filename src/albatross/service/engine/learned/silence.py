@@ -14,6 +14,8 @@ from albatross.service.engine.learned.model import Model
 from albatross.service.storage.events import Decided, decode
 from albatross.service.storage.store import Store
 
+LONGEST = 1e9
+"""Limit of the time that a decision waits, in seconds."""
 LOOKS_AT_ONCE = 256
 """Limit of rows of the log that are read at once, because requests wait."""
 LOOK_SECONDS = 1.0
@@ -41,8 +43,8 @@ class GiveUp(Request[Hushed], frozen=True):
 
 
 def check_silence(silence: Silence, scale: tuple[float, float]) -> None:
-    if not 0 < silence.seconds < 1e9:
-        raise InvalidInput(f"silence is after {silence.seconds:g} seconds; accepted: more than 0")
+    if not 0 < silence.seconds < LONGEST:
+        raise InvalidInput(f"silence is after {silence.seconds:g} seconds; accepted: more than 0, less than {LONGEST:g}")
     if not scale[0] <= silence.reward <= scale[1]:
         raise InvalidInput(f"silence counts for {silence.reward:g}; accepted: a number from {scale[0]:g} to {scale[1]:g}")
 

@@ -97,6 +97,22 @@ def test_a_long_backlog_is_worked_off_in_parts(tmp_path: Path, clock: list[float
     assert main(["verify", str(tmp_path / "shop")]) == 0
 
 
+def test_a_backlog_of_long_slates_lets_others_through(tmp_path: Path, clock: list[float]) -> None:
+    """The engine answers others between two parts, so a part has few items, not only few decisions."""
+    with Recommender(tmp_path / "shop", events=EVENTS, policy=ALB(rank=2)) as here:
+        for number in range(30):
+            here.recommend(f"u{number}", 20, candidates=[f"i{item}" for item in range(20)])
+        clock[0] = 1e6
+        part = silence.given_up(here.engine._model, here.engine._store, silence.Silence(1800.0, 0.0))
+        assert part is not None
+        assert len(part.decisions) == 7  # 140 items; the limit is 128
+    with shop(tmp_path / "shop") as here:
+        for _ in range(20):
+            looked(here)
+        assert looked(here) == 600
+    assert main(["verify", str(tmp_path / "shop")]) == 0
+
+
 def test_without_a_stance_silence_teaches_nothing(tmp_path: Path, clock: list[float]) -> None:
     with Recommender(tmp_path / "shop", events=EVENTS, policy=ALB(rank=2)) as here:
         here.recommend("ann", candidates=["tea"])

@@ -7,7 +7,7 @@ from albatross.core.errors import InvalidInput
 from albatross.kernels.operations import offers, replace
 from albatross.service.api.errors import BadValue
 from albatross.service.api.requests import Feedback
-from albatross.service.api.values import MOST_REWARDS, check_count, check_id, check_rating
+from albatross.service.api.values import MOST_REWARDS, brief, check_count, check_id, check_rating
 from albatross.service.storage.events import Rated, Reacted
 from albatross.service.storage.handles import RatingContent, ReactionContent
 from albatross.service.storage.numbering import answering_handle, answers_before
@@ -35,7 +35,7 @@ def reward_of(request: Feedback, scale: tuple[float, float], rewards: Mapping[st
     check_id("event", request.event)
     if request.event not in rewards:
         names = ", ".join(rewards) or "none, as no events are mapped to rewards here (albatross serve --events, or POST /v1/rewards)"
-        raise BadValue(f"event is {request.event!r}; accepted: {names}")
+        raise BadValue(f"event is {brief(request.event)}; accepted: {names}")
     return rewards[request.event]
 
 

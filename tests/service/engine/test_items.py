@@ -156,6 +156,9 @@ def test_similar_items_point_in_the_same_direction(tmp_path: Path) -> None:
         assert found[0].similarity == pytest.approx(expected)
         assert "i4" not in {item.item for item in found}
         assert len(here.similar_items("i2", 100).items) == 6
+        here.upsert_item("i6", in_stock=False)
+        here.upsert_item("i0", available_until=1.0)
+        assert sorted(item.item for item in here.similar_items("i2", 100).items) == ["i1", "i3", "i5", "i7"]
         with pytest.raises(UnknownItem):
             here.similar_items("nothing")
     with shop(tmp_path / "means", policy=ItemMean()) as means:

@@ -156,9 +156,31 @@ def test_similar_items_point_in_the_same_direction(tmp_path: Path) -> None:
         assert found[0].similarity == pytest.approx(expected)
         assert "i4" not in {item.item for item in found}
         assert len(here.similar_items("i2", 100).items) == 6
+        here.upsert_item("i6", in_stock=False)
+        here.upsert_item("i0", available_until=1.0)
+        assert sorted(item.item for item in here.similar_items("i2", 100).items) == ["i1", "i3", "i5", "i7"]
         with pytest.raises(UnknownItem):
             here.similar_items("nothing")
     with shop(tmp_path / "means", policy=ItemMean()) as means:
         means.upsert_item("tea")
         with pytest.raises(BadValue, match="keeps no vectors"):
             means.similar_items("tea")
+
+
+def test_what_is_no_dictionary_is_refused(tmp_path: Path) -> None:
+    with shop(tmp_path / "shop") as here:
+        here.upsert_item("tea")
+        wrong: Any
+        for wrong in ("tea", 5, [("tea", 1)]):
+            for name, ask in (
+                ("where", lambda given: here.recommend("ann", where=given)),
+                ("quotas", lambda given: here.recommend("ann", quotas=given)),
+                ("fresh", lambda given: here.recommend("ann", fresh=given)),
+                ("attributes", lambda given: here.upsert_item("tea", attributes=given)),
+                ("events", here.set_rewards),
+            ):
+                with pytest.raises(BadValue, match=f"{name} is .*; accepted: a dictionary"):
+                    ask(wrong)
+        with pytest.raises(BadValue, match="fresh cannot be read"):
+            here.recommend("ann", fresh={"share": 2})
+        assert here.recommend("ann", fresh={"share": 0.5, "below": 3}).item == "tea"

@@ -1,6 +1,7 @@
 """Rules of a recommendation: they are kept, they replay, and propensities stay true."""
 
 import itertools
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from albatross import Recommender
 from albatross.cli import main
 from albatross.policies.alb import ALB
 from albatross.service.api.errors import BadValue, EventReused, NoEligibleCandidate
-from albatross.service.api.requests import Feedback, FeedbackBatch, Recommend, UpsertItem, UpsertItems
+from albatross.service.api.requests import AskSeries, Feedback, FeedbackBatch, Recommend, UpsertItem, UpsertItems
 from albatross.service.api.rules import DEEPEST, MOST_CONDITIONS, By, Fresh, Quota, Where
 from albatross.service.engine.deciding.newcomers import Newcomers
 from albatross.service.engine.deciding.overlay import Overlay
@@ -85,6 +86,32 @@ def test_masks_are_what_the_conditions_say_of_each_item(monkeypatch: pytest.Monk
         assert mask_of(where, described, len(known)).tolist() == [holds(where, attributes) for attributes in known]
 
 
+def test_each_label_of_a_condition_costs_the_same() -> None:
+    """Also when thousands of labels were asked for before."""
+    described = Descriptions()
+    for number in range(20):
+        described.describe(number, Description({f"a{name}": [f"{number} {label}" for label in range(64)] for name in range(10)}))
+    labels = [f"{number} {label}" for number in range(20) for label in range(64)]
+
+    def steps(name: int) -> int:
+        """The calls made to find the items with these labels; a generator is called for each of its values."""
+        calls = 0
+
+        def count(*_: Any) -> None:
+            nonlocal calls
+            calls += 1
+
+        sys.setprofile(count)
+        try:
+            mask_of(Where(attribute=f"a{name}", is_=labels), described, 20)
+        finally:
+            sys.setprofile(None)
+        return calls
+
+    first, *later = (steps(name) for name in range(10))
+    assert max(later) <= first
+
+
 @pytest.mark.parametrize(
     "where",
     [
@@ -141,6 +168,23 @@ def test_popular_and_new_are_rankings_of_their_own(tmp_path: Path) -> None:
         assert all(item.propensity == 1.0 for item in drinks.items)
         answer = engine.ask(Feedback("f", 5, drinks.decision_id, item="i9"))
         assert answer.applied
+
+
+def test_popularity_and_age_are_no_predictions(tmp_path: Path) -> None:
+    """They would count as wildly optimistic, and the page would show that the policy is."""
+    with stocked(tmp_path / "shop") as engine:
+        before = engine.ask(AskSeries())
+        for by in ("popular", "new"):
+            shown = engine.ask(Recommend("ann", by=by, explain="reasons"))
+            assert shown.explanation is None
+            engine.ask(Feedback(by, 5, shown.decision_id))
+        after = engine.ask(AskSeries())
+        assert sum(after.ratings) == sum(before.ratings) + 2
+        assert not any(after.calibration)
+        assert not any(after.optimism)
+        shown = engine.ask(Recommend("ann", where=Where(attribute="kind", is_="drinks")))
+        engine.ask(Feedback("by the policy", 5, shown.decision_id))
+        assert engine.ask(AskSeries()).optimism[-1] == pytest.approx(shown.items[0].score - 5)
 
 
 RULES: list[tuple[str, dict[str, Any]]] = [

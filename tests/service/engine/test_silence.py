@@ -97,6 +97,22 @@ def test_a_long_backlog_is_worked_off_in_parts(tmp_path: Path, clock: list[float
     assert main(["verify", str(tmp_path / "shop")]) == 0
 
 
+def test_a_backlog_of_long_slates_lets_others_through(tmp_path: Path, clock: list[float]) -> None:
+    """The engine answers others between two parts, so a part has few items, not only few decisions."""
+    with Recommender(tmp_path / "shop", events=EVENTS, policy=ALB(rank=2)) as here:
+        for number in range(30):
+            here.recommend(f"u{number}", 20, candidates=[f"i{item}" for item in range(20)])
+        clock[0] = 1e6
+        part = silence.given_up(here.engine._model, here.engine._store, silence.Silence(1800.0, 0.0))
+        assert part is not None
+        assert len(part.decisions) == 7  # 140 items; the limit is 128
+    with shop(tmp_path / "shop") as here:
+        for _ in range(20):
+            looked(here)
+        assert looked(here) == 600
+    assert main(["verify", str(tmp_path / "shop")]) == 0
+
+
 def test_without_a_stance_silence_teaches_nothing(tmp_path: Path, clock: list[float]) -> None:
     with Recommender(tmp_path / "shop", events=EVENTS, policy=ALB(rank=2)) as here:
         here.recommend("ann", candidates=["tea"])
@@ -104,11 +120,25 @@ def test_without_a_stance_silence_teaches_nothing(tmp_path: Path, clock: list[fl
         assert looked(here) == 0
 
 
-def test_silence_that_cannot_be_is_refused(tmp_path: Path) -> None:
+def test_silence_that_cannot_be_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No folder is made: it would keep the scale and the policy that are at fault."""
     with pytest.raises(InvalidInput, match="silence counts for 9; accepted: a number from 0 to 5"):
         Recommender(tmp_path / "shop", events=EVENTS, silence=(1.0, 9.0))
-    with pytest.raises(InvalidInput, match="cannot take a rating back"):
+    with pytest.raises(InvalidInput, match=r"silence is after 2e\+09 seconds; accepted: more than 0, less than 1e\+09"):
+        Recommender(tmp_path / "shop", events=EVENTS, silence=(2e9, 0.0))
+    with pytest.raises(InvalidInput, match=r"cannot take a rating back.*accepted for silence: mean-field"):
         Recommender(tmp_path / "stars", scale=(1, 5), policy=PTS(n_particles=5), silence=(1.0, 1.0))
+    for command in ("doctor", "serve"):
+        assert main([command, str(tmp_path / "shop"), "--events", "click=1,purchase=5", "--silence", "30m=0", "--port", "0"]) == 2
+        said = capsys.readouterr()
+        assert "silence counts for 0; accepted: a number from 1 to 5" in " ".join((said.out + said.err).split())
+    assert not list(tmp_path.iterdir())
+    with Recommender(tmp_path / "stars", scale=(1, 5), policy=PTS(n_particles=5)):
+        pass
+    with pytest.raises(InvalidInput, match="accepted for silence"):
+        Recommender(tmp_path / "stars", silence=(1.0, 1.0))
+    assert main(["doctor", str(tmp_path / "stars"), "--silence", "30m=1"]) == 2
+    assert "accepted for silence" in " ".join(capsys.readouterr().out.split())
     for wrong in ("30m", "=0", "30=0", "-1m=0", "30m=x", "nanm=0"):
         with pytest.raises(InvalidInput, match="accepted: a time and a reward"):
             SILENCE.read("--silence", wrong)

@@ -314,3 +314,31 @@ def test_rules_may_come_with_many_candidates(shop: Live) -> None:
     assert "accepted: user, n, candidates" in shop.post("/v1/recommend", {"user": "u", "category": "tea"}).json["detail"]
     detail = shop.post("/v1/recommend", {"user": "u", "where": {"category": "tea"}}).json["detail"]
     assert detail == "where: the field 'category' is unknown; accepted: all, any, none, attribute, is, from, to"
+
+
+@pytest.mark.parametrize(
+    ("path", "given", "detail"),
+    [
+        ("items/upsert", {"item": "i", "attributes": {"kind": True}}, "attributes['kind']: expected float | str | array, got bool"),
+        ("items/upsert", {"item": "i", "attributes": {"a": ["b"], "kind": ["c", 1]}}, "attributes['kind'][1]: expected str, got int"),
+        ("items/upsert", {"item": "i", "attributes": {"": "b"}}, "a name in attributes: accepted: text of 1 to 256 characters"),
+        ("rewards", {"events": {"click": 1, "buy": "5"}}, "events['buy']: expected float, got str"),
+        ("recommend", {"user": "u", "where": {"none": []}}, "where has an empty list in `none`; accepted: at least one condition"),
+        ("recommend", {"user": "u", "where": {"attribute": "a", "is": []}}, "where has no label for 'a': `is` is an empty list; accepted:"),
+        ("recommend", {"user": "u", "where": {"attribute": "a" * 250}}, 'accepted: {"attribute", "is"}, {"attribute", "from" and "to",'),
+        ("items/batch", '{"item": "i"}\n\n{"item": "j"}\n', "the line is empty; accepted: one JSON document per line"),
+    ],
+)
+def test_an_error_says_where_it_is_and_what_is_accepted(shop: Live, path: str, given: Any, detail: str) -> None:
+    reply = shop.post(f"/v1/{path}", given)
+    lines = [json.loads(line) for line in reply.body.splitlines()]
+    assert detail in " ".join(line.get("detail") or "" for line in lines)
+
+
+def test_an_unknown_event_is_refused_with_the_whole_list(shop: Live) -> None:
+    before = accepted(shop.get("/v1/version"))["events"]
+    accepted(shop.post("/v1/rewards", {"events": {f"event {number}": 1 for number in range(40)}}))
+    reply = shop.post("/v1/feedback", {"event_id": "long name", "user": "u", "item": "i", "event": "x" * 256})
+    refused(reply, 422, "bad-value")
+    assert reply.json["detail"] == f"event is '{'x' * 40}…'; accepted: {', '.join(f'event {number}' for number in range(40))}"
+    accepted(shop.post("/v1/rewards", {"events": before or {"click": 1}}))

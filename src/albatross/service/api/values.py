@@ -9,6 +9,8 @@ from albatross.service.api.errors import BadValue
 
 LONGEST_ID = 256
 """Limit of an outside id in characters."""
+BRIEF = 40
+"""Characters of a name that an error message repeats."""
 MOST_SHOWN = 100
 """Limit of items in one slate: each place is a decision of its own."""
 MOST_VIEWED = 1_000
@@ -62,6 +64,15 @@ def check_id(name: str, value: str) -> None:
             value.encode()
         except UnicodeEncodeError as error:
             raise BadValue(f"{name} holds half a character (a lone surrogate); accepted: text") from error
+
+
+def brief(text: str) -> str:
+    """A name in an error message: in quotation marks, and of a long one the beginning, so that the rest of the sentence is read.
+
+    >>> brief("click"), brief("x" * 99)
+    ("'click'", "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…'")
+    """
+    return repr(text if len(text) <= BRIEF else text[:BRIEF] + "…")
 
 
 NUMBER = (int, float)

@@ -46,6 +46,7 @@ from albatross.service.api.values import Explain, Seen
 from albatross.service.api.views import SimilarList
 
 A = TypeVar("A", bound=Answer)
+P = TypeVar("P", bound=Where | Fresh)
 
 
 class Verbs(ABC):
@@ -71,7 +72,7 @@ class Verbs(ABC):
         request_id: str | None = None,
         where: Where | Mapping[str, Any] | None = None,
         quotas: Mapping[str, int] | None = None,
-        fresh: Fresh | None = None,
+        fresh: Fresh | Mapping[str, Any] | None = None,
         by: By = "policy",
     ) -> Decision:
         """Items to show a user: one, or n of them, best first. With None, an unknown visitor: `Decision.user` is a new id for them.
@@ -88,9 +89,9 @@ class Verbs(ABC):
             exclude_seen=exclude_seen,
             explain=explain,
             request_id=request_id,
-            where=where if where is None or isinstance(where, Where) else _condition(where),
-            quotas=[Quota(_text("attribute", attribute), most) for attribute, most in (quotas or {}).items()],
-            fresh=fresh,
+            where=None if where is None else _part("where", where, Where),
+            quotas=[Quota(_text("attribute", attribute), most) for attribute, most in _table("quotas", quotas or {}).items()],
+            fresh=None if fresh is None else _part("fresh", fresh, Fresh),
             by=by,
         )
         return self.ask(request)
@@ -119,7 +120,7 @@ class Verbs(ABC):
 
     def set_rewards(self, events: Mapping[str, float]) -> RewardsAccepted:
         """Set the named events and their rewards from now on."""
-        return self.ask(SetRewards(dict(events)))
+        return self.ask(SetRewards(dict(_table("events", events))))
 
     def upsert_item(
         self,
@@ -134,7 +135,7 @@ class Verbs(ABC):
 
         Fields that are not given keep their values. Attributes replace all earlier ones.
         """
-        given = UNSET if attributes is None else dict(attributes)
+        given = UNSET if attributes is None else dict(_table("attributes", attributes))
         return self.ask(UpsertItem(_text("item", item), given, available_from, available_until, in_stock))
 
     def similar_items(self, item: str, n: int = 10) -> SimilarList:
@@ -194,11 +195,19 @@ def _text(name: str, value: Any) -> str:
     return value
 
 
-def _condition(where: Mapping[str, Any]) -> Where:
+def _part(name: str, given: Any, kind: type[P]) -> P:
+    if isinstance(given, kind):
+        return given
     try:
-        return msgspec.convert(dict(where), Where)
+        return msgspec.convert(dict(_table(name, given)), kind)
     except msgspec.ValidationError as error:
-        raise BadValue(f"where cannot be read: {error}") from error
+        raise BadValue(f"{name} cannot be read: {error}") from error
+
+
+def _table(name: str, given: Any) -> Mapping[str, Any]:
+    if not isinstance(given, Mapping):
+        raise BadValue(f"{name} is {given!r}; accepted: a dictionary")
+    return given
 
 
 def _texts(name: str, values: Any) -> list[str]:

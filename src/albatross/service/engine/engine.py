@@ -24,7 +24,6 @@ from albatross.service.engine.handling.looking import READING
 from albatross.service.engine.handling.writing import WRITING
 from albatross.service.engine.learned import snapshots
 from albatross.service.engine.learned.options import Options, check_options
-from albatross.service.engine.learned.reacting import check_replaces
 from albatross.service.engine.learned.silence import LOOK_SECONDS, Silence, given_up
 from albatross.service.engine.moving import Forwarded, take_in
 from albatross.service.engine.opening import OpenStore, open_home
@@ -193,8 +192,6 @@ class Engine:
     def _recover(self, progress: Callable[[int, int], None]) -> None:
         recovered = recover(self.folder, self._store, self.genesis, progress)
         self._model, self._handles = recovered.model, recovered.handles
-        if self.options.silence is not None:
-            check_replaces(self.genesis.policy, self._model.agent.state)
         for complaint in recovered.complaints:
             self._complain(complaint)
         self._aside.begin_from(recovered.snapshot)

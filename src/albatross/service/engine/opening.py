@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from albatross.service.engine.learned.model import Model
 from albatross.service.engine.learned.options import Options, adoption, check_agrees, new_genesis
+from albatross.service.engine.learned.reacting import check_replaces
 from albatross.service.engine.learned.silence import Silence, check_silence
 from albatross.service.engine.warming import warm
 from albatross.service.storage.events import Genesis, encode
@@ -25,20 +26,32 @@ OpenStore = Callable[[Home, bool], Store]
 def open_home(home: Home, options: Options, open_store: OpenStore | None) -> tuple[Store, Genesis]:
     """The log for writing, and its first event. Refuses options that contradict the log. The caller has claimed the home."""
     if not home.begun:
-        genesis = new_genesis(options)
-        try_out(genesis)  # refuses an unusable policy before anything is written
-        home.begin([Row(encode(genesis))])
+        home.begin([Row(encode(first_event(options)))])
     durable = options.durability == "commit"
     store = home.open(durable) if open_store is None else open_store(home, durable)
     try:
         genesis = _read_genesis(home, options, store)
-        if options.silence is not None:
-            check_silence(Silence(*options.silence), genesis.scale)
+        check_stance(options, genesis)
         check_agrees(options, genesis, str(home), rewards_now(store, genesis)[1])
     except BaseException:
         store.close()
         raise
     return store, genesis
+
+
+def first_event(options: Options) -> Genesis:
+    """The first event of a new folder. Refuses what cannot be served, because the folder would keep its scale and its policy."""
+    genesis = new_genesis(options)
+    check_stance(options, genesis)
+    try_out(genesis)
+    return genesis
+
+
+def check_stance(options: Options, genesis: Genesis) -> None:
+    """Refuse a reward of silence that the scale or the policy does not allow."""
+    if options.silence is not None:
+        check_silence(Silence(*options.silence), genesis.scale)
+        check_replaces(genesis.policy, Model(genesis).agent.state, "silence")
 
 
 def _read_genesis(home: Home, options: Options, store: Store) -> Genesis:

@@ -70,6 +70,8 @@ def split_lines(body: bytes) -> list[bytes]:
 def read_line(line: bytes, reads: type[Line] = Feedback) -> Line | Refusal:
     """A line as a rating or an item, or as a refusal. A bad line does not affect the others."""
     try:
+        if not line.strip():
+            raise NotJson("the line is empty; accepted: one JSON document per line")
         return read_as(line, reads)
     except Exception as error:
         return _refusal(error)

@@ -24,8 +24,8 @@ from albatross.service.http.logs import frames_of
 from albatross.service.http.strict_json import shorten
 
 MEDIA_TYPE = b"application/problem+json"
-LONGEST_DETAIL = 200
-"""Characters. An answer repeats little of what was sent."""
+LONGEST_DETAIL = 1000
+"""Characters: enough for a list of what is accepted. An answer repeats little of what was sent."""
 
 MEANINGS: dict[int, tuple[type[Refused], str]] = {
     400: (NotJson, "The body is not valid JSON, or readers could understand it differently, for example because of a repeated key."),

@@ -63,7 +63,7 @@ _NAMED_VALUES = {"by": ", ".join(get_args(By)), "exclude_seen": ", ".join(get_ar
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LESS_THAN_NOTHING = re.compile(rb"[\s:,\[]-0")
 """What precedes a number that may be -0.0, which is 0."""
-_PLACE = re.compile(r" - at `\$\.?(.*?)`$")
+_PLACE = re.compile(r" - at (`key` in )?`\$\.?(.*?)`$", re.DOTALL)
 
 
 class Glance(Generic[T]):
@@ -148,7 +148,11 @@ def read_closely(body: bytes, kind: type[T]) -> T:
     try:
         if len(body) > LARGE:
             _check_shape(body)
-        return msgspec.convert(parse(body), kind)
+        document = parse(body)
+        try:
+            return msgspec.convert(document, kind)
+        except msgspec.ValidationError as error:
+            raise BadValue(_plain(_with_name(str(error), document, kind), kind)) from None
     except msgspec.ValidationError as error:
         raise BadValue(_plain(str(error), kind)) from None
     except RecursionError:
@@ -178,6 +182,20 @@ def shorten(text: str, most: int = LONGEST_ECHO) -> str:
     return text if len(text) <= most else text[:most] + "…"
 
 
+def _with_name(message: str, document: Any, kind: Any) -> str:
+    """A message of msgspec about a value in a table, with the name of the value."""
+    table = message.partition(" - at `$.")[2].partition("[...]")[0]
+    if "[...]" not in message or not isinstance(document, dict) or not isinstance(document.get(table), dict):
+        return message
+    for name, value in document[table].items():  # limited, or the message would be about their number
+        try:
+            msgspec.convert(document | {table: {name: value}}, kind)
+        except msgspec.ValidationError as error:
+            if str(error) == message:
+                return message.replace("[...]", f"[{shorten(name)!r}]", 1)
+    return message
+
+
 def _plain(message: str, kind: Any = None) -> str:
     """A message of msgspec as a sentence that names the field and what is accepted.
 
@@ -185,7 +203,7 @@ def _plain(message: str, kind: Any = None) -> str:
     'n: expected int, got str'
     """
     place = _PLACE.search(message)
-    field = shorten(place[1]) if place else ""
+    field = shorten(place[2], 2 * LONGEST_ECHO) if place else ""
     text = message[: place.start()] if place else message
     if "regex" in text or "`str` of length" in text:
         text = f"accepted: text of 1 to {LONGEST_ID} characters without control characters"
@@ -199,6 +217,8 @@ def _plain(message: str, kind: Any = None) -> str:
     else:
         text = shorten(text.replace("`", ""), 2 * LONGEST_ECHO)
         text = text[:1].lower() + text[1:]
+    if place and place[1]:
+        field = f"a name in {field}"
     return f"{field}: {text}" if field else text
 
 

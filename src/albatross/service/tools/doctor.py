@@ -13,8 +13,9 @@ from typing import NamedTuple
 from albatross.core.errors import InvalidInput
 from albatross.core.version import VERSION
 from albatross.kernels.compiling import cache_root, source_fingerprint
-from albatross.service.engine.learned.options import check_agrees, policy_of
+from albatross.service.engine.learned.options import Options, check_agrees, policy_of
 from albatross.service.engine.learned.snapshots import load
+from albatross.service.engine.opening import check_stance, first_event
 from albatross.service.settings.force import InForce, described, options_of, with_genesis
 from albatross.service.storage.home import Home
 from albatross.service.storage.numbering import rewards_now
@@ -50,6 +51,9 @@ def examine(home: Home, settings: Mapping[str, InForce] | None = None) -> Examin
         else:
             found.facts.append(f"{home} is not there yet: albatross serve makes it")
             found.facts.extend(described(settings or {}))
+            options = options_of(settings) if settings else Options()
+            if options.scale is not None or options.events is not None:  # otherwise it is not said yet what is to be made
+                first_event(options)
     except InvalidInput as error:
         found.troubles.append(str(error))
     return found
@@ -97,4 +101,6 @@ def _log(home: Home, settings: Mapping[str, InForce] | None, found: Examination)
         found.troubles.extend(f"{complaint}; {lost}" for complaint in complaints)
         if settings is not None:
             found.facts.extend(described(with_genesis(settings, genesis, rewards)))
-            check_agrees(options_of(settings), genesis, str(home), rewards)
+            options = options_of(settings)
+            check_stance(options, genesis)
+            check_agrees(options, genesis, str(home), rewards)

@@ -1,5 +1,7 @@
 """Similar items, by their vectors."""
 
+import time
+
 import numpy as np
 
 from albatross.service.api.errors import BadValue, UnknownItem
@@ -11,7 +13,7 @@ from albatross.service.storage.store import ReadableLog
 
 
 def similar_items(model: Model, log: ReadableLog, request: SimilarItems) -> SimilarList:
-    """Ordered by the angle between the vectors. Only items that may be shown and have a vector."""
+    """Ordered by the angle between the vectors. Only items that may be shown now and have a vector."""
     check_id("item", request.item)
     check_count("n", request.n, 1, MOST_LISTED)
     item = model.items.numbers.get(request.item)
@@ -20,7 +22,8 @@ def similar_items(model: Model, log: ReadableLog, request: SimilarItems) -> Simi
     vectors = getattr(model.agent.state, "item_factors", None)
     if not isinstance(vectors, np.ndarray):
         raise BadValue(f"policy {model.genesis.policy!r} keeps no vectors of items; accepted: a policy that does, such as mean-field")
-    others = model.shown[model.shown != item]
+    others = model.described.available(model.shown, time.time())
+    others = others[others != item]
     lengths = np.sqrt((vectors**2).sum(axis=1))
     if lengths[item] == 0.0:
         return SimilarList([], model.seq)

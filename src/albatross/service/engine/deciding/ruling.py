@@ -213,8 +213,10 @@ class Quotas:
         known = described.known.get(shown)
         for quota, times in self._used:
             value = (known.attributes or {}).get(quota.attribute) if known is not None else None
-            for label in [] if value is None else labels_of(value):
+            labels = [] if value is None else labels_of(value)
+            for label in labels:
                 times[label] = times.get(label, 0) + 1
-                if times[label] >= quota.most:
-                    items = items[~described.having(quota.attribute, label, self.view.n_items)[items]]
+            full = [label for label in labels if times[label] >= quota.most]
+            if full:
+                items = items[~described.having(quota.attribute, full, self.view.n_items)[items]]
         return items

@@ -13,7 +13,7 @@ from albatross.service.engine.handling.attempting import attempt
 from albatross.service.engine.learned.reacting import Earlier, check_replaces, check_rewards, content_of_request, reaction, reward_of
 from albatross.service.engine.learned.silence import GiveUp, Hushed
 from albatross.service.engine.viewing import find_decision
-from albatross.service.storage.events import SILENCE, Rated, Reacted, Rewards, decode
+from albatross.service.storage.events import SILENCE, Decided, Placed, Rated, Reacted, Rewards, decode
 from albatross.service.storage.handles import content_of, event_handle, rewards_handle
 from albatross.service.storage.migration import ANSWERED
 from albatross.service.storage.numbering import answering_handle, answers_before, last_number
@@ -63,7 +63,7 @@ def give_up(group: Group, request: GiveUp) -> Finish:
         for placed in decided.items:
             handle = answering_handle(seq, placed.item, 0)
             if not group.is_taken(handle):
-                said = (placed.item, SILENCE, request.reward, seq, placed.mean, placed.score)
+                said = (placed.item, SILENCE, request.reward, seq, *_predicted(decided, placed))
                 silent = Reacted(group.now, "", group.model.visitors.known_as(decided.user), *said)
                 _check_rated(group, silent)
                 group.fresh[handle] = (len(group.late), ANSWERED)
@@ -134,7 +134,13 @@ def _rated(group: Group, request: Feedback, rating: float) -> Rated:
     placed = next((placed for placed in decision.items if request.item in (None, placed.item)), None)
     if placed is None:
         raise BadValue("item is one that this decision did not show; accepted: an item of the decision")
-    return Rated(group.now, request.event_id, user, placed.item, rating, seq, placed.mean, placed.score)
+    return Rated(group.now, request.event_id, user, placed.item, rating, seq, *_predicted(decision, placed))
+
+
+def _predicted(decision: Decided, placed: Placed) -> tuple[float | None, float | None]:
+    """Mean and score of an item that was shown, if the policy predicted them. Popularity and age are no predictions of a rating."""
+    by_policy = decision.rules is None or decision.rules.by == "policy"
+    return (placed.mean, placed.score) if by_policy else (None, None)
 
 
 def _check_rated(group: Group, rated: Rated | Reacted) -> None:

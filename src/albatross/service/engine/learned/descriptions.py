@@ -6,6 +6,8 @@ at the first use and updated from then on.
 
 import math
 from collections import OrderedDict
+from collections.abc import Iterable
+from functools import reduce
 from typing import Any, NamedTuple
 
 import msgspec
@@ -18,6 +20,10 @@ from albatross.service.storage.events import Attribute, Description
 
 MASK_BYTES = 1 << 26
 """Limit of masks in bytes: the least recently used are dropped."""
+MASK_OVERHEAD = 256
+"""Bytes that a mask takes besides one per item: it matters if there are few items and many labels."""
+RARE = 500
+"""A label that at most one item in so many has is looked up, without a mask: this is faster, and a shop may have thousands of them."""
 
 ALWAYS = (-math.inf, math.inf)
 
@@ -51,6 +57,7 @@ class Descriptions:
         self._labelled: dict[tuple[str, str], set[int]] = {}
         self._numbers: dict[str, dict[int, float]] = {}
         self._masks: OrderedDict[tuple[str, str], Mask] = OrderedDict()
+        self._mask_bytes = 0
         self._columns: dict[str, NDArray[np.float64]] = {}
         self._limited: set[int] = set()
         """Items with limited availability."""
@@ -107,24 +114,43 @@ class Descriptions:
         for label in labels_of(value):
             self._labelled.setdefault((name, label), set()).add(item)
             if not _put(self._masks.get((name, label)), item, True):
-                self._masks.pop((name, label), None)
+                self._drop_mask((name, label))
 
-    def having(self, name: str, label: str, n_items: int) -> Mask:
-        """Which of the first n items have this label."""
-        key = (name, label)
+    def having(self, name: str, labels: Iterable[str], n_items: int) -> Mask:
+        """Which of the first n items have one of these labels."""
+        masks: list[Mask] = []
+        rare: list[int] = []
+        for label in labels:
+            items = self._labelled.get((name, label), ())
+            if len(items) * RARE > n_items:
+                masks.append(self._mask((name, label), n_items))
+            else:
+                rare.extend(items)
+        if rare or not masks:
+            mask = np.zeros(n_items, np.bool_)
+            mask[rare] = True
+            masks.append(mask)
+        return reduce(np.logical_or, masks)
+
+    def _mask(self, key: tuple[str, str], n_items: int) -> Mask:
         mask = self._masks.get(key)
         if mask is None or mask.size < n_items:
+            self._drop_mask(key)
+            items = self._labelled[key]
             mask = np.zeros(_room(n_items), np.bool_)
-            items = self._labelled.get(key)
-            if items is None:
-                return mask[:n_items]
             mask[np.fromiter(items, np.int64, len(items))] = True
             self._masks[key] = mask
-            while sum(kept.nbytes for kept in self._masks.values()) > MASK_BYTES and len(self._masks) > 1:
-                self._masks.popitem(last=False)
+            self._mask_bytes += mask.nbytes + MASK_OVERHEAD
+            while self._mask_bytes > MASK_BYTES and len(self._masks) > 1:
+                self._drop_mask(next(iter(self._masks)))
         else:
             self._masks.move_to_end(key)
         return mask[:n_items]
+
+    def _drop_mask(self, key: tuple[str, str]) -> None:
+        mask = self._masks.pop(key, None)
+        if mask is not None:
+            self._mask_bytes -= mask.nbytes + MASK_OVERHEAD
 
     def between(self, name: str, low: float | None, high: float | None, n_items: int) -> Mask:
         """Which of the first n items have this number, in this range."""

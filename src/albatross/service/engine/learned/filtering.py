@@ -11,7 +11,7 @@ import numpy as np
 from albatross.kernels.operations import Items
 from albatross.service.api.errors import BadValue, NoEligibleCandidate
 from albatross.service.api.rules import DEEPEST, MOST_CONDITIONS, Where
-from albatross.service.api.values import check_id
+from albatross.service.api.values import brief, check_id
 from albatross.service.engine.learned.descriptions import Descriptions, Mask
 
 REMEMBERED = 64
@@ -54,8 +54,7 @@ def mask_of(where: Where, described: Descriptions, n_items: int) -> Mask:
     if where.attribute is not None:
         if where.is_ is None:
             return described.between(where.attribute, where.from_, where.to, n_items)
-        labels = [where.is_] if isinstance(where.is_, str) else where.is_
-        return reduce(np.logical_or, (described.having(where.attribute, label, n_items) for label in labels))
+        return described.having(where.attribute, [where.is_] if isinstance(where.is_, str) else where.is_, n_items)
     parts = [mask_of(part, described, n_items) for part in where.all or where.any or where.none or ()]
     if where.all is not None:
         return reduce(np.logical_and, parts)
@@ -76,13 +75,18 @@ def _count(where: Where, depth: int) -> int:
     ranged = where.from_ is not None or where.to is not None
     if where.attribute is not None:
         check_id("attribute", where.attribute)
-        if lists or (where.is_ is not None) == ranged or where.is_ == []:
-            raise BadValue(f"where has a condition on {where.attribute!r} of no known form; {FORMS}")
+        if where.is_ == []:
+            raise BadValue(f"where has no label for {brief(where.attribute)}: `is` is an empty list; accepted: at least one label")
+        if lists or (where.is_ is not None) == ranged:
+            raise BadValue(f"where has a condition on {brief(where.attribute)} of no known form; {FORMS}")
         for label in [where.is_] if isinstance(where.is_, str) else where.is_ or ():
             check_id("label", label)
         if any(number is not None and math.isnan(number) for number in (where.from_, where.to)):
-            raise BadValue(f"where compares {where.attribute!r} with what is not a number; accepted: numbers")
+            raise BadValue(f"where compares {brief(where.attribute)} with what is not a number; accepted: numbers")
         return 1
-    if len(lists) != 1 or not lists[0] or ranged or where.is_ is not None:
+    if len(lists) != 1 or ranged or where.is_ is not None:
         raise BadValue(f"where has a condition of no known form; {FORMS}")
+    if not lists[0]:
+        word = next(word for word in ("all", "any", "none") if getattr(where, word) is not None)
+        raise BadValue(f"where has an empty list in `{word}`; accepted: at least one condition, or no `where` for all items")
     return sum(_count(part, depth + 1) for part in lists[0])

@@ -7,7 +7,7 @@ from albatross.core.errors import InvalidInput
 from albatross.kernels.operations import offers, replace
 from albatross.service.api.errors import BadValue
 from albatross.service.api.requests import Feedback
-from albatross.service.api.values import MOST_REWARDS, check_count, check_id, check_rating
+from albatross.service.api.values import MOST_REWARDS, brief, check_count, check_id, check_rating
 from albatross.service.storage.events import Rated, Reacted
 from albatross.service.storage.handles import RatingContent, ReactionContent
 from albatross.service.storage.numbering import answering_handle, answers_before
@@ -35,7 +35,7 @@ def reward_of(request: Feedback, scale: tuple[float, float], rewards: Mapping[st
     check_id("event", request.event)
     if request.event not in rewards:
         names = ", ".join(rewards) or "none, as no events are mapped to rewards here (albatross serve --events, or POST /v1/rewards)"
-        raise BadValue(f"event is {request.event!r}; accepted: {names}")
+        raise BadValue(f"event is {brief(request.event)}; accepted: {names}")
     return rewards[request.event]
 
 
@@ -79,11 +79,11 @@ def check_rewards(rewards: Mapping[str, float], scale: tuple[float, float]) -> N
             raise BadValue(f"the reward of {name!r}: {error}") from error
 
 
-def check_replaces(policy: str, state: object) -> None:
-    """Refuse events for a policy that cannot undo a rating."""
+def check_replaces(policy: str, state: object, what: str = "events") -> None:
+    """Refuse events, or silence, for a policy that cannot undo a rating."""
     if not offers(state, replace):
         raise InvalidInput(
             f"policy {policy!r} cannot take a rating back, and a later event replaces an earlier one; "
-            "accepted for events: mean-field, alb, alb-rs, item-mean, item-ucb, popularity-memory, user-ucb, oful, "
+            f"accepted for {what}: mean-field, alb, alb-rs, item-mean, item-ucb, popularity-memory, user-ucb, oful, "
             "or a policy of your own with the operation `replace`"
         )

@@ -1,6 +1,7 @@
 """HTTP on the wire: heads, bodies, pipelines and slow clients, each with its limit."""
 
 import asyncio
+import itertools
 import json
 import socket
 import sys
@@ -88,6 +89,25 @@ def test_a_client_that_sends_ahead_is_not_read_until_it_is_answered(tmp_path: Pa
         service.engine.let_go()
         for _ in range(1000):
             assert await talk.status() == 200
+        talk.close()
+
+    run(tmp_path, play)
+
+
+@pytest.mark.parametrize("path, status", [("/healthz", 200), ("/nowhere", 404)])
+def test_a_client_that_sends_ahead_leaves_others_their_turn(tmp_path: Path, path: str, status: int) -> None:
+    """Counted in turns of the event loop."""
+
+    async def play(service: Service) -> None:
+        talk = await service.talk()
+        talk.say(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() * 2_000)
+        meters, answered = service.application.metrics.meters.values(), [0]
+        while answered[-1] < 2_000:
+            await asyncio.sleep(0)
+            answered.append(sum(count for meter in meters for count in meter.statuses.values()))
+        assert max(after - before for before, after in itertools.pairwise(answered)) <= 2 * connection_module.MOST_AT_ONCE
+        for _ in range(2_000):
+            assert await talk.status() == status
         talk.close()
 
     run(tmp_path, play)
@@ -403,6 +423,8 @@ def test_few_requests_are_taken_before_the_first_is_answered(tmp_path: Path, fir
         assert len(connection._receiver.pipeline) < 32
         service.engine.let_go()
         await service.settled()
+        while connection._rest:
+            await service.settled()
         assert wire.sent.count(b"HTTP/1.1 403 ") == 5_000
         connection.connection_lost(None)
 

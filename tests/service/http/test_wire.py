@@ -94,7 +94,7 @@ def test_a_client_that_sends_ahead_is_not_read_until_it_is_answered(tmp_path: Pa
     run(tmp_path, play)
 
 
-@pytest.mark.parametrize("path, status", [("/healthz", 200), ("/nowhere", 404)])
+@pytest.mark.parametrize(("path", "status"), [("/healthz", 200), ("/nowhere", 404)])
 def test_a_client_that_sends_ahead_leaves_others_their_turn(tmp_path: Path, path: str, status: int) -> None:
     """Counted in turns of the event loop."""
 

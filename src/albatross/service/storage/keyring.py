@@ -73,3 +73,14 @@ class FileKeyring:
     def _write(self, document: bytes) -> None:
         with whole_file(self.path, 0o600) as new:
             new.write_bytes(document)
+
+
+def copy_keys(ring: Keyring, folder: Path) -> None:
+    """Write the keys of a service to a new folder. Where a key was needed, one is needed there too, also if the keys were lost."""
+    document = ring.read()
+    if document is None and not ring.lost:
+        return
+    (folder / LOCK).touch(0o600)
+    if document is not None:
+        with whole_file(folder / KEYS, 0o600) as new:
+            new.write_bytes(document)

@@ -220,6 +220,34 @@ def test_an_upgrade_is_an_answer_and_the_end(tmp_path: Path) -> None:
     run(tmp_path, play)
 
 
+@pytest.mark.parametrize("size", [1, 7, 600, 10**6])
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_request_that_asks_for_another_protocol_keeps_its_body(tmp_path: Path, size: int, chunked: bool) -> None:
+    """Java's client asks for HTTP/2 with each request on a new connection."""
+    wish = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA\r\n"
+    body = b'{"user": "ann"}' + b" " * 1000
+    plain, coded = b"Content-Length: %d\r\n\r\n%b" % (len(body), body), b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n"
+    data = HEAD + wish + (coded % (len(body), body) if chunked else plain)
+
+    async def play(service: Service) -> None:
+        connection, wire = connect(service)
+        for start in range(0, len(data), size):
+            connection.data_received(data[start : start + size])
+        await service.settled()
+        assert wire.sent.count(b"HTTP/1.1 200 ") == 1
+        assert wire.sent.count(b"HTTP/1.1 ") == 1
+        assert b"connection: close" in wire.sent
+        connection.connection_lost(None)
+
+        connection, wire = connect(service)
+        connection.data_received(HEAD + wish + b"Transfer-Encoding: chunked\r\n\r\nno chunk")
+        await service.settled()
+        assert wire.sent.startswith(b"HTTP/1.1 400 ")
+        connection.connection_lost(None)
+
+    run(tmp_path, play)
+
+
 def test_garbage_behind_a_request_does_not_take_its_answer(tmp_path: Path) -> None:
     async def play(service: Service) -> None:
         service.engine.held = []

@@ -52,6 +52,13 @@ class HeadTooLarge(Exception):
     """The arriving head has more bytes than accepted."""
 
 
+class _Body:
+    """Receives the body of a request whose head was parsed before."""
+
+    def __init__(self, receiver: "Receiver") -> None:
+        self.on_body, self.on_message_complete = receiver.on_body, receiver.on_message_complete
+
+
 class Receiver:
     """Bytes that arrive on one connection. The parser's callbacks only collect."""
 
@@ -72,6 +79,8 @@ class Receiver:
         """Bytes of the arriving body, if its length was declared."""
         self._delivered = self._overhead = self._silence = 0
         """Bytes of the body so far, of other data that came with it, and since the last byte of the body."""
+        self._skipped = False
+        """Whether the parser skips the body of the arriving request, because it asks for another protocol."""
         self._heads: list[Head] = []
 
     def recall(self, data: bytes) -> Exchange | None:
@@ -117,9 +126,7 @@ class Receiver:
         size = self._size()
         piece = data[position : position + size] if position or len(data) > size else data
         try:
-            self._parser.feed_data(piece)
-        except httptools.HttpParserUpgrade:
-            self.over = True
+            self._parse(piece)
         except httptools.HttpParserCallbackError as error:
             unforeseen(error.__context__)
             raise NotHttp from None
@@ -135,6 +142,22 @@ class Receiver:
         if clean and piece is data and self.receiving is None and not self.over:
             self._remember(data)
         return position + len(piece)
+
+    def _parse(self, piece: bytes) -> None:
+        """A request that asks for another protocol is answered as it is, and is the last one. Some clients ask for HTTP/2 this way."""
+        try:
+            self._parser.feed_data(piece)
+        except httptools.HttpParserUpgrade as upgrade:
+            if not self._skipped:
+                self.over = True
+                return
+            self._skipped = False
+            coding = self.receiving.headers.get(b"transfer-encoding")  # type: ignore[union-attr]
+            self._parser = httptools.HttpRequestParser(_Body(self))
+            framing = b"content-length: %d" % (self._length or 0) if coding is None else b"transfer-encoding: " + coding
+            self._parser.feed_data(b"POST / HTTP/1.1\r\n%b\r\n\r\n" % framing)
+            if len(piece) > upgrade.args[0]:
+                self._parser.feed_data(piece[upgrade.args[0] :])
 
     def _size(self) -> int:
         """Size of the next piece. It is large only inside a body, so that one piece cannot become hundreds of requests."""
@@ -172,6 +195,7 @@ class Receiver:
         length = exchange.headers.get(b"content-length")
         self._length = None if length is None else int(length.lstrip(b"0") or b"0")  # Python does not convert thousands of digits
         self._delivered = self._overhead = self._silence = 0
+        self._skipped = parser.should_upgrade() and (bool(self._length) or b"transfer-encoding" in exchange.headers)
         self.pipeline.append(exchange)
 
     def on_body(self, body: bytes) -> None:
@@ -179,6 +203,8 @@ class Receiver:
         self._line.receive(self.receiving, body)  # type: ignore[arg-type]
 
     def on_message_complete(self) -> None:
+        if self._skipped:
+            return
         exchange, self.receiving = self.receiving, None
         assert exchange is not None
         exchange.complete = True

@@ -170,6 +170,20 @@ def test_a_client_that_waits_for_leave_to_send_gets_it_or_a_refusal(tmp_path: Pa
     run(tmp_path, play)
 
 
+def test_a_client_of_http_1_0_gets_one_answer(tmp_path: Path) -> None:
+    """It does not know of leave to send, and would take it for the answer."""
+
+    async def play(service: Service) -> None:
+        talk = await service.talk()
+        talk.say(b"POST /v1/recommend HTTP/1.0\r\nHost: localhost\r\nContent-Length: 15\r\nExpect: 100-continue\r\n\r\n")
+        await service.settled()
+        talk.say(GOOD)
+        assert await talk.status() == 200
+        assert await talk.ended() == b""
+
+    run(tmp_path, play)
+
+
 @pytest.mark.parametrize("announced", [True, False])
 def test_too_large_a_body_is_refused_and_the_next_request_is_answered(tmp_path: Path, announced: bool) -> None:
     async def play(service: Service) -> None:

@@ -192,6 +192,8 @@ class Receiver:
         self.in_head = False
         exchange.method = parser.get_method()
         exchange.keep_alive = parser.should_keep_alive() and not parser.should_upgrade() and parser.get_http_version() == "1.1"
+        if parser.get_http_version() != "1.1":
+            exchange.headers.pop(b"expect", None)  # an older client would take the leave to send for the answer
         length = exchange.headers.get(b"content-length")
         self._length = None if length is None else int(length.lstrip(b"0") or b"0")  # Python does not convert thousands of digits
         self._delivered = self._overhead = self._silence = 0

@@ -68,6 +68,8 @@ class FileKeyring:
         lock = os.open(self.path.with_name(LOCK), os.O_CREAT | os.O_RDWR, 0o600)
         with open(lock, "r+b") as file:  # noqa: PTH123 - a Path cannot set the mode
             lock_file(file, wait=True)
+            for partial in self.path.parent.glob(f".{KEYS}.*.partial"):
+                partial.unlink(missing_ok=True)  # of a killed process: this one holds the lock
             yield self._write
 
     def _write(self, document: bytes) -> None:

@@ -12,6 +12,7 @@ from in_process import Service, run
 from live import Live
 
 from albatross.service.http.wire import connection as connection_module
+from albatross.service.http.wire import receiver as receiver_module
 from albatross.service.http.wire.connection import Connection
 from albatross.service.http.wire.receiver import MAX_HEAD
 from albatross.service.http.wire.refusals import MAX_BODY
@@ -236,8 +237,12 @@ def test_an_upgrade_is_an_answer_and_the_end(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [1, 7, 600, 10**6])
 @pytest.mark.parametrize("chunked", [False, True])
-def test_a_request_that_asks_for_another_protocol_keeps_its_body(tmp_path: Path, size: int, chunked: bool) -> None:
+def test_a_request_that_asks_for_another_protocol_keeps_its_body(
+    tmp_path: Path, size: int, chunked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Java's client asks for HTTP/2 with each request on a new connection."""
+    unforeseen: list[BaseException | None] = []
+    monkeypatch.setattr(receiver_module, "unforeseen", unforeseen.append)
     wish = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA\r\n"
     body = b'{"user": "ann"}' + b" " * 1000
     plain, coded = b"Content-Length: %d\r\n\r\n%b" % (len(body), body), b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n"
@@ -253,6 +258,12 @@ def test_a_request_that_asks_for_another_protocol_keeps_its_body(tmp_path: Path,
         assert b"connection: close" in wire.sent
         connection.connection_lost(None)
 
+        connection, behind = connect(service)
+        connection.data_received(data + data)  # it is the last request, whatever comes behind it
+        await service.settled()
+        assert behind.sent == wire.sent
+        connection.connection_lost(None)
+
         connection, wire = connect(service)
         connection.data_received(HEAD + wish + b"Transfer-Encoding: chunked\r\n\r\nno chunk")
         await service.settled()
@@ -260,6 +271,7 @@ def test_a_request_that_asks_for_another_protocol_keeps_its_body(tmp_path: Path,
         connection.connection_lost(None)
 
     run(tmp_path, play)
+    assert not unforeseen
 
 
 def test_garbage_behind_a_request_does_not_take_its_answer(tmp_path: Path) -> None:

@@ -53,10 +53,18 @@ class HeadTooLarge(Exception):
 
 
 class _Body:
-    """Receives the body of a request whose head was parsed before."""
+    """Receives the body of a request whose head was parsed before, and nothing behind it."""
 
     def __init__(self, receiver: "Receiver") -> None:
-        self.on_body, self.on_message_complete = receiver.on_body, receiver.on_message_complete
+        self._receiver = receiver
+
+    def on_body(self, body: bytes) -> None:
+        if not self._receiver.over:
+            self._receiver.on_body(body)
+
+    def on_message_complete(self) -> None:
+        if not self._receiver.over:
+            self._receiver.on_message_complete()
 
 
 class Receiver:
@@ -147,17 +155,19 @@ class Receiver:
         """A request that asks for another protocol is answered as it is, and is the last one. Some clients ask for HTTP/2 this way."""
         try:
             self._parser.feed_data(piece)
+            return
         except httptools.HttpParserUpgrade as upgrade:
-            if not self._skipped:
-                self.over = True
-                return
-            self._skipped = False
-            coding = self.receiving.headers.get(b"transfer-encoding")  # type: ignore[union-attr]
-            self._parser = httptools.HttpRequestParser(_Body(self))
-            framing = b"content-length: %d" % (self._length or 0) if coding is None else b"transfer-encoding: " + coding
-            self._parser.feed_data(b"POST / HTTP/1.1\r\n%b\r\n\r\n" % framing)
-            if len(piece) > upgrade.args[0]:
-                self._parser.feed_data(piece[upgrade.args[0] :])
+            rest = piece[upgrade.args[0] :]
+        if not self._skipped:
+            self.over = True
+            return
+        self._skipped = False
+        coding = self.receiving.headers.get(b"transfer-encoding")  # type: ignore[union-attr]
+        framing = b"content-length: %d" % (self._length or 0) if coding is None else b"transfer-encoding: " + coding
+        self._parser = httptools.HttpRequestParser(_Body(self))
+        self._parser.feed_data(b"POST / HTTP/1.1\r\n%b\r\n\r\n" % framing)
+        if rest:
+            self._parser.feed_data(rest)
 
     def _size(self) -> int:
         """Size of the next piece. It is large only inside a body, so that one piece cannot become hundreds of requests."""

@@ -19,7 +19,7 @@ from live import Live
 
 from albatross.service.api.answers import Refusal
 from albatross.service.api.errors import BadValue, NotJson
-from albatross.service.api.requests import Feedback, Recommend
+from albatross.service.api.requests import Feedback, Recommend, UpsertItem
 from albatross.service.http import bodies, strict_json
 from albatross.service.http.bodies import read_line
 from albatross.service.http.logs import configure_log
@@ -134,7 +134,8 @@ def test_a_good_request_with_a_byte_changed(shop: Live, data: st.DataObject) -> 
         (b'{"a": ' * 20 + b"1" + b"}" * 20, 422),
         (b'[[[[[[[[["' + b'\\"' * 30_000, 422),
         (b"{" + b", ".join(b'"k%d": 1' % number for number in range(20_000)) + b"}", 422),
-        (b"{" + b", ".join(b'"k%d": 1' % number for number in range(20_000)) + b', "k19999": 1}', 400),
+        (b"{" + b", ".join(b'"k%d": 1' % number for number in range(20_000)) + b', "k19999": 1}', 422),
+        (b"{" + b", ".join(b'"k%d": 1' % number for number in range(900)) + b', "k899": 1}', 400),
         (b"null", 422),
         (b"[]", 422),
         (b'{"event_id": "n", "user": "u", "item": "i", "rating": NaN}', 422),
@@ -288,6 +289,30 @@ def test_a_long_document_is_refused_at_the_first_value_that_no_request_has(value
         with pytest.raises(BadValue):
             strict_json.read_as(body, Recommend)
     assert not read
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{" + b",".join(b'"%d":1' % number for number in range(80_000)) + b"}",
+        b'{"item": "tea", "attributes": {' + b",".join(b'"%d":["a"]' % number for number in range(60_000)) + b"}}",
+        b'{"user": "ann", "quotas": [' + b",".join([b'{"attribute":"a","most":1}'] * 35_000) + b"]}",
+    ],
+    ids=["fields", "attributes", "quotas"],
+)
+def test_a_long_document_of_many_members_is_refused_before_it_is_read(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading it would hold up everybody for a tenth of a second."""
+    monkeypatch.delattr(strict_json, "_SHAPE")
+    monkeypatch.delattr(strict_json, "parse")
+    for kind in (Recommend, UpsertItem):
+        with pytest.raises(BadValue, match="members"):
+            strict_json.read_as(body, kind)
+
+
+@pytest.mark.parametrize("item", ["a:b", '"', "\\", '\\":{":', ":" * 20], ids=["colon", "quote", "backslash", "all", "many"])
+def test_colons_in_texts_are_no_members(item: str) -> None:
+    ids = [f"{item}{number}" for number in range(10_000)]
+    assert strict_json.read_as(json.dumps({"user": "ann", "candidates": ids}).encode(), Recommend).candidates == ids
 
 
 def test_a_long_document_may_be_right() -> None:

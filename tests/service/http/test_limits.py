@@ -13,9 +13,9 @@ import structlog
 from in_process import Service, Talk, run
 
 from albatross.service.api.errors import BadValue, DiskFull, NotReady, Overloaded
-from albatross.service.api.requests import AskSeries, FeedbackBatch, Request
+from albatross.service.api.requests import AskSeries, Feedback, FeedbackBatch, Request
 from albatross.service.api.values import MOST_EVENTS
-from albatross.service.http import news
+from albatross.service.http import bodies, news
 from albatross.service.http.access.keys import Keys
 from albatross.service.http.access.turns import MOST_BATCHES, MOST_WAITING_OF_KEY
 from albatross.service.http.bodies import PORTION, SLICE, SLICE_BYTES, answer_lines
@@ -526,6 +526,26 @@ def test_a_batch_of_refused_lines_lets_others_come_between(tmp_path: Path) -> No
         assert len((await batch).splitlines()) == 10
 
     run(tmp_path, play)
+
+
+def test_long_lines_are_read_one_by_one() -> None:
+    line = b"{" + b",".join(b'"%d":1' % number for number in range(1_900)) + b"}"
+    assert bodies.PORTION_BYTES * 0.9 < len(line) < bodies.PORTION_BYTES
+    turns = 0
+
+    async def play() -> None:
+        async def count() -> None:
+            nonlocal turns
+            while True:
+                await asyncio.sleep(0)
+                turns += 1
+
+        counting = asyncio.create_task(count())
+        await bodies._read([line] * 8, Feedback)
+        counting.cancel()
+
+    asyncio.run(play())
+    assert turns >= 4
 
 
 def test_batches_take_turns_and_no_key_has_two(tmp_path: Path) -> None:

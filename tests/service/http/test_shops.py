@@ -183,6 +183,24 @@ def test_another_host_and_another_method_are_refused(street: Street) -> None:
     assert (reply.status, reply.headers["allow"]) == (405, "GET, HEAD")
 
 
+def test_under_another_name_every_shop_needs_a_key_of_its_own(tmp_path: Path) -> None:
+    """A proxy on this machine makes every request of others look like one of this machine."""
+    made(tmp_path, "tea")
+    (made(tmp_path, "mate") / "keys.json").write_text("no keys")
+    bearer = {"Authorization": f"Bearer {Keys(tmp_path).create(['read'])}"}
+    with Live(f"--root={tmp_path}", "--allow-host=shop.example", scale=None) as live:
+        live.wait_for("all settled")
+        for host in ("shop.example", "localhost"):
+            for given in ({}, bearer):
+                assert live.get("/shops/tea/v1/version", {"Host": host, **given}).status == 401
+        bearer_of_tea = {"Authorization": f"Bearer {Keys(tmp_path / 'tea').create(['read'])}"}
+        assert live.get("/shops/tea/v1/version", {"Host": "shop.example", **bearer_of_tea}).status == 200
+        # A shop with a broken file of keys opens nothing, and does not hide the metrics of the others.
+        assert live.get("/shops/mate/v1/version", bearer).status == 503
+        assert live.get("/metrics").status == 401
+        assert live.get("/metrics", bearer).status == 200
+
+
 def test_a_folder_that_appears_is_served_after_a_signal_and_the_end_ends_all(tmp_path: Path) -> None:
     root = tmp_path / "shops"
     made(root, "tea")

@@ -1,6 +1,7 @@
 """HTTP on the wire: heads, bodies, pipelines and slow clients, each with its limit."""
 
 import asyncio
+import itertools
 import json
 import socket
 import sys
@@ -11,6 +12,7 @@ from in_process import Service, run
 from live import Live
 
 from albatross.service.http.wire import connection as connection_module
+from albatross.service.http.wire import receiver as receiver_module
 from albatross.service.http.wire.connection import Connection
 from albatross.service.http.wire.receiver import MAX_HEAD
 from albatross.service.http.wire.refusals import MAX_BODY
@@ -93,6 +95,25 @@ def test_a_client_that_sends_ahead_is_not_read_until_it_is_answered(tmp_path: Pa
     run(tmp_path, play)
 
 
+@pytest.mark.parametrize(("path", "status"), [("/healthz", 200), ("/nowhere", 404)])
+def test_a_client_that_sends_ahead_leaves_others_their_turn(tmp_path: Path, path: str, status: int) -> None:
+    """Counted in turns of the event loop."""
+
+    async def play(service: Service) -> None:
+        talk = await service.talk()
+        talk.say(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() * 2_000)
+        meters, answered = service.application.metrics.meters.values(), [0]
+        while answered[-1] < 2_000:
+            await asyncio.sleep(0)
+            answered.append(sum(count for meter in meters for count in meter.statuses.values()))
+        assert max(after - before for before, after in itertools.pairwise(answered)) <= 2 * connection_module.MOST_AT_ONCE
+        for _ in range(2_000):
+            assert await talk.status() == status
+        talk.close()
+
+    run(tmp_path, play)
+
+
 def test_who_does_not_read_the_answers_is_not_answered_more(tmp_path: Path) -> None:
     async def play(service: Service) -> None:
         talk = await service.talk()
@@ -150,6 +171,20 @@ def test_a_client_that_waits_for_leave_to_send_gets_it_or_a_refusal(tmp_path: Pa
     run(tmp_path, play)
 
 
+def test_a_client_of_http_1_0_gets_one_answer(tmp_path: Path) -> None:
+    """It does not know of leave to send, and would take it for the answer."""
+
+    async def play(service: Service) -> None:
+        talk = await service.talk()
+        talk.say(b"POST /v1/recommend HTTP/1.0\r\nHost: localhost\r\nContent-Length: 15\r\nExpect: 100-continue\r\n\r\n")
+        await service.settled()
+        talk.say(GOOD)
+        assert await talk.status() == 200
+        assert await talk.ended() == b""
+
+    run(tmp_path, play)
+
+
 @pytest.mark.parametrize("announced", [True, False])
 def test_too_large_a_body_is_refused_and_the_next_request_is_answered(tmp_path: Path, announced: bool) -> None:
     async def play(service: Service) -> None:
@@ -198,6 +233,45 @@ def test_an_upgrade_is_an_answer_and_the_end(tmp_path: Path) -> None:
         assert await talk.ended() == b""
 
     run(tmp_path, play)
+
+
+@pytest.mark.parametrize("size", [1, 7, 600, 10**6])
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_request_that_asks_for_another_protocol_keeps_its_body(
+    tmp_path: Path, size: int, chunked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Java's client asks for HTTP/2 with each request on a new connection."""
+    unforeseen: list[BaseException | None] = []
+    monkeypatch.setattr(receiver_module, "unforeseen", unforeseen.append)
+    wish = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA\r\n"
+    body = b'{"user": "ann"}' + b" " * 1000
+    plain, coded = b"Content-Length: %d\r\n\r\n%b" % (len(body), body), b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n"
+    data = HEAD + wish + (coded % (len(body), body) if chunked else plain)
+
+    async def play(service: Service) -> None:
+        connection, wire = connect(service)
+        for start in range(0, len(data), size):
+            connection.data_received(data[start : start + size])
+        await service.settled()
+        assert wire.sent.count(b"HTTP/1.1 200 ") == 1
+        assert wire.sent.count(b"HTTP/1.1 ") == 1
+        assert b"connection: close" in wire.sent
+        connection.connection_lost(None)
+
+        connection, behind = connect(service)
+        connection.data_received(data + data)  # it is the last request, whatever comes behind it
+        await service.settled()
+        assert behind.sent == wire.sent
+        connection.connection_lost(None)
+
+        connection, wire = connect(service)
+        connection.data_received(HEAD + wish + b"Transfer-Encoding: chunked\r\n\r\nno chunk")
+        await service.settled()
+        assert wire.sent.startswith(b"HTTP/1.1 400 ")
+        connection.connection_lost(None)
+
+    run(tmp_path, play)
+    assert not unforeseen
 
 
 def test_garbage_behind_a_request_does_not_take_its_answer(tmp_path: Path) -> None:
@@ -403,6 +477,8 @@ def test_few_requests_are_taken_before_the_first_is_answered(tmp_path: Path, fir
         assert len(connection._receiver.pipeline) < 32
         service.engine.let_go()
         await service.settled()
+        while connection._rest:
+            await service.settled()
         assert wire.sent.count(b"HTTP/1.1 403 ") == 5_000
         connection.connection_lost(None)
 

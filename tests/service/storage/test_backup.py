@@ -12,7 +12,9 @@ from albatross import Recommender
 from albatross.cli import main
 from albatross.core.errors import InvalidInput
 from albatross.policies.alb import ALB
-from albatross.service.api.errors import UnknownDecision
+from albatross.policies.item_mean import ItemMean
+from albatross.service.api.errors import NotReady, UnknownDecision
+from albatross.service.http.access.keys import Keys
 from albatross.service.storage.folder import LOG
 from albatross.service.storage.sqlite.backup import KEEP
 from albatross.service.storage.store import DamagedLog
@@ -137,6 +139,28 @@ def test_a_restored_folder_goes_on_from_the_backup(tmp_path: Path, capsys: pytes
     (tmp_path / "backup" / LOG).write_bytes((tmp_path / "backup" / LOG).read_bytes().replace(b'"first"', b'"fjrst"'))
     assert main(["restore", str(tmp_path / "backup"), str(tmp_path / "third")]) == 2
     assert not (tmp_path / "third").exists()
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["kept", "lost"])
+def test_where_a_key_was_needed_one_is_needed_in_every_copy(tmp_path: Path, lost: bool) -> None:
+    shop, backup = tmp_path / "shop", tmp_path / "backup"
+    with Recommender(shop, scale=(1, 5), policy=ItemMean()) as opened:
+        opened.rate_item("ann", "tea", 4)
+    key = Keys(shop).create(["read"])
+    if lost:
+        (shop / "keys.json").unlink()
+    assert main(["backup", str(shop), str(backup)]) == 0
+    assert main(["restore", str(backup), str(tmp_path / "restored")]) == 0
+    assert main(["replay", str(shop), str(tmp_path / "replayed"), "--policy", "popularity-memory"]) == 0
+    for folder in (backup, tmp_path / "restored", tmp_path / "replayed"):
+        assert not [path for path in folder.iterdir() if path.stat().st_mode & 0o077 and path.is_file()]
+        if not lost:
+            keys = Keys(folder)
+            assert keys.needed
+            assert keys.find(key) is not None
+            (folder / "keys.json").unlink()
+        with pytest.raises(NotReady):
+            _ = Keys(folder).needed
 
 
 @pytest.mark.parametrize(

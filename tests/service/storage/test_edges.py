@@ -23,6 +23,7 @@ from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.options import Options
 from albatross.service.engine.queue import Queue
 from albatross.service.engine.tickets import Ticket
+from albatross.service.http.access.keys import Keys
 from albatross.service.storage import home as home_module
 from albatross.service.storage.folder import LOG, FolderLock
 from albatross.service.storage.handles import answer_handle
@@ -285,12 +286,24 @@ def test_a_full_group_does_not_wait_for_further_requests() -> None:
     assert (gathered(two, AskVersion()), waits) == (1, 1)  # what was taken weighs nothing any more
 
 
+def test_a_folder_that_could_not_be_made_leaves_none_of_those_it_is_in(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="oracle"):
+        Recommender(tmp_path / "shops" / "south" / "tea", scale=(1, 5), policy="oracle")
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "shops").mkdir()
+    with pytest.raises(InvalidInput, match="oracle"):
+        Recommender(tmp_path / "shops" / "south" / "tea", scale=(1, 5), policy="oracle")
+    assert not list((tmp_path / "shops").iterdir())
+
+
 def test_what_killed_processes_left_is_tidied_away(tmp_path: Path) -> None:
     folder = tmp_path / "shop"
     with Recommender(folder, scale=(1, 5), policy=ItemMean()) as shop:
         rate(shop, 1)
         kept = Path(shop.snapshot().path)
         shop.backup()
+    writing = folder / ".keys.json.0123.partial"  # perhaps by a command that makes a key just now
+    writing.write_bytes(b"half")
     litter = [folder / ".mark.0123.partial", folder / "snapshots" / ".x.npz.0123.partial", folder / "snapshots" / "000000000000099.npz"]
     for path in litter:
         path.write_bytes(b"half")
@@ -298,6 +311,9 @@ def test_what_killed_processes_left_is_tidied_away(tmp_path: Path) -> None:
     (folder / "snapshots" / "lost+found").mkdir()
     with Recommender(folder) as shop:
         assert not any(path.exists() for path in litter)
+        assert writing.exists()
+        Keys(folder).create(["read"])
+        assert not writing.exists()
         assert not (folder / "backups" / ".000002-event-3.17.unfinished").exists()
         assert kept.exists()
         shop.forget_user("ann")

@@ -29,7 +29,7 @@ def backup(folder: str, target: Path, *, policy: str | None = None) -> None:
     home = home_of(folder)
     settings = file_beside(home.folder)
     with home.reading() as source:
-        copy_log(source, home.keyring.read(), None if settings is None else settings.read_bytes(), target)
+        copy_log(source, home.keyring, None if settings is None else settings.read_bytes(), target)
     with opened_log(target) as (log, genesis), watched(log.head.seq) as progress:
         verdict = verify(log, target, genesis, progress)
     print(f"{target}: {verdict.seq:,} events, {verdict.ratings:,} ratings; every row, id and link is sound; state id {verdict.state_id}")

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from albatross.cli.arguments import parse_policy
 from albatross.cli.service.folder import opened_engine, opened_log, watched
 from albatross.service.api.requests import AskVersion
+from albatross.service.storage.home import home_of
 from albatross.service.tools.change_policy import change_policy
 
 
@@ -20,7 +21,8 @@ def replay(
 ) -> None:
     """Build a new folder with all events of a folder and another policy, which learns from every past rating.
 
-    Ids of events and of decisions stay valid: the new folder can take the place of the old one.
+    Ids of events and of decisions stay valid, and so do keys: the new folder can take the place of the old one. Its albatross.toml is
+    not copied.
 
     Example: albatross replay shop.albatross shop-pts.albatross --policy pts --set rank=5
 
@@ -37,7 +39,7 @@ def replay(
     """
     successor = parse_policy(policy)
     with opened_log(folder) as (log, genesis), watched(log.head.seq) as progress:
-        change_policy(log, genesis, successor, into, progress)
+        change_policy(log, genesis, home_of(folder).keyring, successor, into, progress)
     with opened_engine(into) as engine:
         version = engine.ask(AskVersion())
     print(f"{into}: {version.ratings:,} ratings learned by {version.policy}; state id {version.state_id}")

@@ -14,7 +14,9 @@ from albatross.service.http.problems import LONGEST_DETAIL, of_error
 from albatross.service.http.strict_json import read_as, shorten
 
 PORTION = 100
-"""Lines that are read at a time. They block the event loop for less than a millisecond."""
+"""Lines that are read at a time. They block the event loop for less than a millisecond …"""
+PORTION_BYTES = 2**14
+"""… if they are short. Long ones are fewer: at most so many bytes and one line."""
 SLICE = 500
 """Lines that are committed together. A commit of one line takes as long as one of a hundred; 500 lines keep the engine busy for 10 ms."""
 SLICE_BYTES = 2**17
@@ -43,9 +45,14 @@ async def answer_lines(body: bytes, ask: Ask, reads: type[Line] = Feedback, brea
 async def _read(lines: Sequence[bytes], reads: type[Line]) -> list[Line | Refusal]:
     """Read all lines. Other requests get their turn between portions."""
     found: list[Line | Refusal] = []
-    for start in range(0, len(lines), PORTION):
-        found += [read_line(line, reads) for line in lines[start : start + PORTION]]
-        await asyncio.sleep(0)
+    count = size = 0
+    for line in lines:
+        found.append(read_line(line, reads))
+        count, size = count + 1, size + len(line)
+        if count == PORTION or size > PORTION_BYTES:
+            await asyncio.sleep(0)
+            count = size = 0
+    await asyncio.sleep(0)
     return found
 
 

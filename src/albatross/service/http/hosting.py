@@ -17,7 +17,6 @@ from albatross.core.errors import InvalidInput
 from albatross.service.engine.learned.options import Options
 from albatross.service.http.access.admission import MOST_GUESSES, Admission
 from albatross.service.http.access.keys import Keys
-from albatross.service.http.access.names import is_loopback
 from albatross.service.http.application import Application
 from albatross.service.http.bridge import Bridge
 from albatross.service.http.process import Address, Opening, Served, attend, most_connections, on_signals, open_engine, run, tell_progress
@@ -83,7 +82,7 @@ class Hosting:
     def __init__(self, root: Path, how: Callable[[Path], How], address: Address, keys: Keys, opening: Opening = open_engine) -> None:
         self.root, self.how, self.address, self.opening = root, how, address, opening
         self.crowd = Crowd(most_connections(SPARE_DESCRIPTORS + DESCRIPTORS * MOST_SHOPS))
-        self.shops = Shops(keys, sorted(address.names), not is_loopback(address.host), self.crowd)
+        self.shops = Shops(keys, sorted(address.names), address.key_needed, self.crowd)
         self.ending = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._loop.set_default_executor(ThreadPoolExecutor(MOST_SHOPS + MOST_GUESSES))  # opening shops must not block requests
@@ -130,8 +129,7 @@ class Hosting:
             log.error("shop failed", shop=shop.name, reason=str(error))
             return
         keys = Keys(FolderHome(folder).keyring)
-        beyond = not is_loopback(self.address.host)
-        admission = Admission(engine, keys, how.options.queue, self.address.names, how.allow_origins, beyond)
+        admission = Admission(engine, keys, how.options.queue, self.address.names, how.allow_origins, self.address.key_needed)
         low, high = engine.genesis.scale
         self._engines[shop.name] = engine
         shop.application = Application(Bridge(engine, self._loop), admission, self.crowd, (low, high), f"{PREFIX}{shop.name}")

@@ -84,6 +84,11 @@ class Address:
         return None if self.certificate is None or self.private_key is None else context_of(self.certificate, self.private_key)
 
     @property
+    def key_needed(self) -> bool:
+        """Whether others than this machine may ask, directly or through a proxy. Then a key is needed even if none was created yet."""
+        return not is_loopback(self.host) or bool(self.allow_hosts)
+
+    @property
     def names(self) -> set[str]:
         """Accepted values of the header Host, without the port."""
         return {*LOOPBACK, *self.allow_hosts, f"[{self.host}]" if ":" in self.host else self.host}
@@ -168,7 +173,7 @@ async def _serve(
     engine = opening(home, options, fail)
     try:
         crowd = Crowd(most_connections())
-        admission = Admission(engine, keys, options.queue, address.names, address.allow_origins, not is_loopback(address.host))
+        admission = Admission(engine, keys, options.queue, address.names, address.allow_origins, address.key_needed)
         scale = engine.genesis.scale
         application = Application(Bridge(engine, loop), admission, crowd, (scale[0], scale[1]))
         on_signals(loop, ending.set)

@@ -152,7 +152,10 @@ class Shops:
         exchange.line.proceed()
 
     def _needs_key(self, shop: Shop) -> bool:
-        return shop.application is not None and shop.application.admission.key_is_needed()
+        try:
+            return shop.application is not None and shop.application.admission.key_is_needed()
+        except NotReady:  # there were keys, and they cannot be read
+            return True
 
     def _check_load(self) -> None:
         if sum(shop.application.admission.in_flight for shop in self.by_name.values() if shop.application) >= MOST_IN_FLIGHT:

@@ -34,6 +34,8 @@ MOST_EXACT = 2.0**53
 
 MOST_INSIDE = 100
 """Limit of members of an object or list inside a request; lists of ids are exempt."""
+MOST_MEMBERS = 1_000
+"""Limit of members of all objects of a long document together. No request has as many."""
 
 
 class _Condition(Struct, forbid_unknown_fields=True, rename={"is_": "is", "from_": "from"}):
@@ -162,15 +164,27 @@ def read_closely(body: bytes, kind: type[T]) -> T:
 def _check_shape(body: bytes) -> None:
     """Refuse a long document at the first value that no request has, before its values become objects.
 
-    Reading a megabyte of brackets takes a quarter of a second and would delay other requests. If it is not JSON at all, the strict
-    reader stops at the same place and reports it.
+    Reading a megabyte of brackets or of members takes a quarter of a second and would delay other requests. If it is not JSON at all,
+    the strict reader stops at the same place and reports it.
     """
+    if body.count(b":") > MOST_MEMBERS and _members(body) > MOST_MEMBERS:
+        raise BadValue(f"the document has more than {MOST_MEMBERS:,} members; accepted: up to that")
     try:
         _SHAPE.decode(body)
     except msgspec.ValidationError:
         raise
     except (msgspec.DecodeError, UnicodeDecodeError):
         return
+
+
+def _members(body: bytes) -> int:
+    r"""How many colons stand outside texts: one for each member of an object.
+
+    >>> _members(rb'{"a": "b: \" c:", "d\\": {"e": 1}}')
+    3
+    """
+    unescaped = body.replace(b"\\\\", b"").replace(b'\\"', b"")
+    return sum(part.count(b":") for part in unescaped.split(b'"')[::2])
 
 
 def shorten(text: str, most: int = LONGEST_ECHO) -> str:

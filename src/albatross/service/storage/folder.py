@@ -24,8 +24,9 @@ def remove_unfinished(folder: Path) -> None:
 
 
 def tidy(folder: Path) -> None:
-    """Remove unfinished files of killed processes. The caller must hold the lock of the folder."""
-    for path in (*folder.glob(".*.partial"), *(folder / SNAPSHOTS).glob(".*.partial"), *folder.glob(f".{LOG}*.unfinished*")):
+    """Remove unfinished files of killed processes. The caller must hold the lock of the folder. Keys have a lock of their own."""
+    partial = (path for path in folder.glob(".*.partial") if not path.name.startswith(f".{KEYS}."))
+    for path in (*partial, *(folder / SNAPSHOTS).glob(".*.partial"), *folder.glob(f".{LOG}*.unfinished*")):
         path.unlink(missing_ok=True)
     for path in (folder / BACKUPS).glob(".*.unfinished"):
         remove_unfinished(path)

@@ -1,5 +1,6 @@
 """The home of a service: its log, and a folder for snapshots. A folder home has both; a database holds the log only."""
 
+import contextlib
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
@@ -80,7 +81,8 @@ class FolderHome:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        self._made = False
+        self._made: list[Path] = []
+        """Folders that did not exist before: this one, and those it is in."""
         self._lock: FolderLock | None = None
 
     def __str__(self) -> str:
@@ -94,7 +96,7 @@ class FolderHome:
         return False
 
     def claim(self) -> None:
-        made = not self.folder.exists()
+        made = [path for path in (self.folder, *self.folder.parents) if not path.exists()]
         make_folder(self.folder)
         self._lock = FolderLock(self.folder)
         self._made = made
@@ -111,6 +113,9 @@ class FolderHome:
             return
         if self._made and not (self.folder / LOG).exists():  # we hold the lock, so no other process has begun it
             remove_unfinished(self.folder)
+            with contextlib.suppress(OSError):  # another process uses one of them
+                for path in self._made[1:]:
+                    path.rmdir()
         self._lock.release()
 
     def reading(self) -> AbstractContextManager[ReadableLog]:

@@ -68,8 +68,21 @@ class FileKeyring:
         lock = os.open(self.path.with_name(LOCK), os.O_CREAT | os.O_RDWR, 0o600)
         with open(lock, "r+b") as file:  # noqa: PTH123 - a Path cannot set the mode
             lock_file(file, wait=True)
+            for partial in self.path.parent.glob(f".{KEYS}.*.partial"):
+                partial.unlink(missing_ok=True)  # of a killed process: this one holds the lock
             yield self._write
 
     def _write(self, document: bytes) -> None:
         with whole_file(self.path, 0o600) as new:
+            new.write_bytes(document)
+
+
+def copy_keys(ring: Keyring, folder: Path) -> None:
+    """Write the keys of a service to a new folder. Where a key was needed, one is needed there too, also if the keys were lost."""
+    document = ring.read()
+    if document is None and not ring.lost:
+        return
+    (folder / LOCK).touch(0o600)
+    if document is not None:
+        with whole_file(folder / KEYS, 0o600) as new:
             new.write_bytes(document)

@@ -16,14 +16,15 @@ from albatross.service.engine.learned.options import check_servable, name_in_log
 from albatross.service.engine.recovering.recovery import replay
 from albatross.service.storage.events import Genesis, encode
 from albatross.service.storage.folder import LOG, make_folder, remove_unfinished
+from albatross.service.storage.keyring import Keyring, copy_keys
 from albatross.service.storage.reading import Progress, check_log, nothing
 from albatross.service.storage.sqlite.log import create_log
 from albatross.service.storage.sqlite.log_reader import LogReader
 from albatross.service.storage.store import ReadableLog, Row
 
 
-def change_policy(log: ReadableLog, genesis: Genesis, policy: Policy, target: Path, progress: Progress = nothing) -> None:
-    """Write a folder with the same events under the same numbers: ids of events and decisions stay valid."""
+def change_policy(log: ReadableLog, genesis: Genesis, keys: Keyring, policy: Policy, target: Path, progress: Progress = nothing) -> None:
+    """Write a folder with the same events under the same numbers, and with the same keys: ids of events and decisions stay valid."""
     check_servable(policy)
     if target.exists():
         raise InvalidInput(f"{target} exists already; accepted: the name of a folder to make")
@@ -41,6 +42,7 @@ def change_policy(log: ReadableLog, genesis: Genesis, policy: Policy, target: Pa
     try:
         make_folder(unfinished)
         create_log(unfinished, _rows(log, begun, progress))
+        copy_keys(keys, unfinished)
         with contextlib.closing(LogReader(unfinished / LOG)) as copy:
             check_log(copy)
             replay(copy, Model(begun))  # refuses now a policy that cannot hold the whole log, not at every start

@@ -21,6 +21,9 @@ MAX_DISCARDED = 2**24
 SHED_SECONDS = 0.1
 """How long a client is not read after a refusal for overload, because refusing costs time too."""
 
+MOST_AT_ONCE = 32
+"""Requests of one connection that are answered before others get their turn. A client may send thousands ahead."""
+
 
 class Connection(asyncio.Protocol):
     """While a request is being answered, nothing more is read. `_go_on` alone decides what comes next."""
@@ -39,7 +42,9 @@ class Connection(asyncio.Protocol):
         """Bytes that arrived too early to be parsed."""
         self._feeding = self._going = self._choked = False
         self._resting = False
-        """Whether the client was refused for overload and is not read for a moment."""
+        """Whether the client is not read for a moment: it was refused for overload, or others get their turn."""
+        self._answered = 0
+        """Requests answered since others had their turn."""
         self._deaf = False
         """Whether nothing more is parsed."""
         self._silent = False
@@ -65,6 +70,7 @@ class Connection(asyncio.Protocol):
                 exchange.abandon()
 
     def data_received(self, data: bytes) -> None:
+        self._answered = 0
         if self._deaf:
             self._discard(len(data))
         elif self._rest or self._busy:
@@ -124,6 +130,7 @@ class Connection(asyncio.Protocol):
 
     def _rested(self) -> None:
         self._resting = False
+        self._answered = 0
         if not self._leaving:
             self.proceed()
 
@@ -239,6 +246,10 @@ class Connection(asyncio.Protocol):
                     self._close()
                     break
                 self._current = None
+                self._answered += 1
+                if self._answered >= MOST_AT_ONCE and not self._resting:
+                    self._resting = True
+                    asyncio.get_running_loop().call_soon(self._rested)
             elif exchange.admitted and not exchange.acted:
                 exchange.acted = True
                 self.application.act(exchange)

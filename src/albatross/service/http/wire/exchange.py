@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from albatross.service.http.access.keys import Key
     from albatross.service.http.application import Application, Served
 
-HEADERS = frozenset({b"host", b"origin", b"authorization", b"content-length", b"expect"})
+HEADERS = frozenset({b"host", b"origin", b"authorization", b"content-length", b"transfer-encoding", b"expect"})
 """The only header fields that are read."""
 
 GONE = 499

@@ -52,6 +52,21 @@ class HeadTooLarge(Exception):
     """The arriving head has more bytes than accepted."""
 
 
+class _Body:
+    """Receives the body of a request whose head was parsed before, and nothing behind it."""
+
+    def __init__(self, receiver: "Receiver") -> None:
+        self._receiver = receiver
+
+    def on_body(self, body: bytes) -> None:
+        if not self._receiver.over:
+            self._receiver.on_body(body)
+
+    def on_message_complete(self) -> None:
+        if not self._receiver.over:
+            self._receiver.on_message_complete()
+
+
 class Receiver:
     """Bytes that arrive on one connection. The parser's callbacks only collect."""
 
@@ -72,6 +87,8 @@ class Receiver:
         """Bytes of the arriving body, if its length was declared."""
         self._delivered = self._overhead = self._silence = 0
         """Bytes of the body so far, of other data that came with it, and since the last byte of the body."""
+        self._skipped = False
+        """Whether the parser skips the body of the arriving request, because it asks for another protocol."""
         self._heads: list[Head] = []
 
     def recall(self, data: bytes) -> Exchange | None:
@@ -117,9 +134,7 @@ class Receiver:
         size = self._size()
         piece = data[position : position + size] if position or len(data) > size else data
         try:
-            self._parser.feed_data(piece)
-        except httptools.HttpParserUpgrade:
-            self.over = True
+            self._parse(piece)
         except httptools.HttpParserCallbackError as error:
             unforeseen(error.__context__)
             raise NotHttp from None
@@ -135,6 +150,24 @@ class Receiver:
         if clean and piece is data and self.receiving is None and not self.over:
             self._remember(data)
         return position + len(piece)
+
+    def _parse(self, piece: bytes) -> None:
+        """A request that asks for another protocol is answered as it is, and is the last one. Some clients ask for HTTP/2 this way."""
+        try:
+            self._parser.feed_data(piece)
+            return
+        except httptools.HttpParserUpgrade as upgrade:
+            rest = piece[upgrade.args[0] :]
+        if not self._skipped:
+            self.over = True
+            return
+        self._skipped = False
+        coding = self.receiving.headers.get(b"transfer-encoding")  # type: ignore[union-attr]
+        framing = b"content-length: %d" % (self._length or 0) if coding is None else b"transfer-encoding: " + coding
+        self._parser = httptools.HttpRequestParser(_Body(self))
+        self._parser.feed_data(b"POST / HTTP/1.1\r\n%b\r\n\r\n" % framing)
+        if rest:
+            self._parser.feed_data(rest)
 
     def _size(self) -> int:
         """Size of the next piece. It is large only inside a body, so that one piece cannot become hundreds of requests."""
@@ -169,9 +202,12 @@ class Receiver:
         self.in_head = False
         exchange.method = parser.get_method()
         exchange.keep_alive = parser.should_keep_alive() and not parser.should_upgrade() and parser.get_http_version() == "1.1"
+        if parser.get_http_version() != "1.1":
+            exchange.headers.pop(b"expect", None)  # an older client would take the leave to send for the answer
         length = exchange.headers.get(b"content-length")
         self._length = None if length is None else int(length.lstrip(b"0") or b"0")  # Python does not convert thousands of digits
         self._delivered = self._overhead = self._silence = 0
+        self._skipped = parser.should_upgrade() and (bool(self._length) or b"transfer-encoding" in exchange.headers)
         self.pipeline.append(exchange)
 
     def on_body(self, body: bytes) -> None:
@@ -179,6 +215,8 @@ class Receiver:
         self._line.receive(self.receiving, body)  # type: ignore[arg-type]
 
     def on_message_complete(self) -> None:
+        if self._skipped:
+            return
         exchange, self.receiving = self.receiving, None
         assert exchange is not None
         exchange.complete = True

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from albatross.core.errors import InvalidInput
 from albatross.core.files import sync_folder
-from albatross.service.storage.folder import BACKUPS, KEYS, LOG, SETTINGS, make_folder, remove_unfinished
+from albatross.service.storage.folder import BACKUPS, LOG, SETTINGS, make_folder, remove_unfinished
+from albatross.service.storage.keyring import FileKeyring, Keyring, copy_keys
 from albatross.service.storage.mark import Head, write_mark
 from albatross.service.storage.migration import reading_log
 from albatross.service.storage.reading import Progress, check_log, nothing
@@ -28,10 +29,10 @@ def copy_folder(folder: Path, target: Path, progress: Progress = nothing) -> Hea
     Snapshots are not copied: they can be rebuilt from the log.
     """
     with reading_log(folder) as log:
-        return copy_log(log, _read(folder / KEYS), _read(folder / SETTINGS), target, progress)
+        return copy_log(log, FileKeyring(folder), _read(folder / SETTINGS), target, progress)
 
 
-def copy_log(log: ReadableLog, keys: bytes | None, settings: bytes | None, target: Path, progress: Progress = nothing) -> Head:
+def copy_log(log: ReadableLog, keys: Keyring, settings: bytes | None, target: Path, progress: Progress = nothing) -> Head:
     """Make a folder from a log, row by row the same, and from the files beside it."""
     if target.exists():
         raise InvalidInput(f"{target} exists already; accepted: the name of a folder to make")
@@ -46,10 +47,10 @@ def copy_log(log: ReadableLog, keys: bytes | None, settings: bytes | None, targe
             write_mark(unfinished, head)
         else:
             copy_rows(unfinished, log.rows(), log.handles())
-        for name, content in ((KEYS, keys), (SETTINGS, settings)):
-            if content is not None:
-                (unfinished / name).touch(0o600)
-                (unfinished / name).write_bytes(content)
+        copy_keys(keys, unfinished)
+        if settings is not None:
+            (unfinished / SETTINGS).touch(0o600)
+            (unfinished / SETTINGS).write_bytes(settings)
         with contextlib.closing(LogReader(unfinished / LOG)) as copy:
             check_log(copy, progress)
         for path in unfinished.iterdir():

@@ -36,10 +36,20 @@ class Process(NamedTuple):
     url: str
 
 
+class NotAlone(InvalidInput):
+    """Another process of this kind is present, and there may be one only."""
+
+    def __init__(self, message: str, until: object) -> None:
+        """`until`: when it counts as dead if it is silent."""
+        super().__init__(message)
+        self.until = until
+
+
 class Presence:
     """Keeps the row of this process until `end`. `on_told` is called once for each message to it."""
 
-    def __init__(self, address: str, kind: str, url: str, on_told: Callable[[str], None]) -> None:
+    def __init__(self, address: str, kind: str, url: str, on_told: Callable[[str], None], alone: bool = False) -> None:
+        """`alone`: raise `NotAlone` if there is another process of this kind."""
         self._address, self._on_told = address, on_told
         self._named = {"kind": kind, "node": socket.gethostname(), "pid": os.getpid(), "url": url, "silent": SILENT}
         self._ended = threading.Event()
@@ -47,9 +57,20 @@ class Presence:
             session.execute("SELECT pg_advisory_xact_lock(%s)", (BIRTH,))
             session.execute(TABLE)
             session.execute("DELETE FROM albatross.processes WHERE until < clock_timestamp()")
+            if alone:
+                self._check_alone(session)
             session.execute(RENEW, self._named)
         self._thread = threading.Thread(target=self._live, name="albatross-presence", daemon=True)
         self._thread.start()
+
+    def _check_alone(self, session: Session) -> None:
+        other = session.execute("SELECT pid, node, until FROM albatross.processes WHERE kind = %(kind)s", self._named).fetchone()
+        if other is not None:
+            raise NotAlone(
+                f"a cluster runs at {name_of(self._address)} already, by process {other[0]} on {other[1]}; "
+                "accepted: one (albatross cluster stop ends it)",
+                other[2],
+            )
 
     def _live(self) -> None:
         session: Session | None = None

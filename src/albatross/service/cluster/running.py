@@ -15,7 +15,7 @@ from msgspec.structs import replace as replaced
 from albatross.core.errors import InvalidInput
 from albatross.core.sharing.exchange import check_shards
 from albatross.service.cluster.front import free_port
-from albatross.service.cluster.processes import RESTART, STOP, SUPERVISOR, Presence, present, tell, told
+from albatross.service.cluster.processes import RESTART, STOP, SUPERVISOR, NotAlone, Presence, present, tell, told
 from albatross.service.cluster.supervising import Supervisor
 from albatross.service.engine.learned.options import Options, new_genesis, policy_of
 from albatross.service.engine.opening import try_out
@@ -71,10 +71,10 @@ def run(address: str, listen: Address, fronts: int, ray_address: str | None, sna
     listen = replace(listen, port=port)
     url = f"http://{f'[{listen.host}]' if ':' in listen.host else listen.host}:{port}"
     _heed(stopping)
-    _begin(ray, ray_address)
-    _heed(stopping)  # once more: Ray would end at once
-    presence = Presence(address, SUPERVISOR, url, lambda word: (stopping if word == STOP else restarting).set())
+    presence = _alone(address, url, lambda word: (stopping if word == STOP else restarting).set(), stopping)
     try:
+        _begin(ray, ray_address)
+        _heed(stopping)  # once more: Ray would end at once
         folder = snapshots if snapshots is None or "://" in snapshots else str(Path(snapshots).absolute())
         if not stopping.is_set():
             supervisor = Supervisor(
@@ -94,6 +94,18 @@ def run(address: str, listen: Address, fronts: int, ray_address: str | None, sna
         if held is not None:
             held.close()
     log.info("stopped")
+
+
+def _alone(address: str, url: str, on_told: Callable[[str], None], stopping: threading.Event) -> Presence:
+    """The presence of the only supervisor. One that was killed is present until it was silent for long enough: wait for that."""
+    known: NotAlone | None = None
+    while True:
+        try:
+            return Presence(address, SUPERVISOR, url, on_told, alone=True)
+        except NotAlone as other:
+            if stopping.wait(LOOK_SECONDS) or (known is not None and other.until != known.until):
+                raise
+            known = other
 
 
 def _heed(stopping: threading.Event) -> None:
@@ -144,9 +156,7 @@ def status(address: str) -> dict[str, Any]:
     with contextlib.closing(connect(address)) as session, understood(where):
         if not shards_of(session, where):
             raise InvalidInput(f"{where} has no log of albatross; accepted: one that albatross cluster init made")
-        rows = session.execute(
-            "SELECT shard, epoch, owner, seq, until > clock_timestamp() FROM albatross.shards WHERE shard >= 0 ORDER BY shard"
-        ).fetchall()
+        rows = session.execute(SHARDS).fetchall()
         several = len(rows) > 1
         version = session.execute("SELECT coalesce(max(version), 0) FROM albatross.payloads").fetchone() if several else None
         processes = present(session)

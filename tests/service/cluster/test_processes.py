@@ -6,14 +6,22 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import psycopg
 import pytest
+import ray.exceptions
 from places import Place
 
 from albatross.cli import main
+from albatross.core.errors import InvalidInput
+from albatross.service.api.errors import StorageFailed
 from albatross.service.cluster import running
-from albatross.service.cluster.processes import SUPERVISOR, Presence
+from albatross.service.cluster.processes import RESTART, SUPERVISOR, Presence
+from albatross.service.cluster.supervising import Supervisor, _fronts
+from albatross.service.storage.postgres.session import NotNow
+from albatross.service.tools.private_postgres import PrivatePostgres
 
 PROGRAM = "import sys, albatross.cli; sys.exit(albatross.cli.main())"
 
@@ -45,11 +53,76 @@ def test_a_second_cluster_on_the_same_database_is_refused(address: str) -> None:
 
 
 def test_a_supervisor_that_was_killed_is_replaced(address: str) -> None:
-    with supervising(address):
+    with supervising(address) as heard:
         pass  # the table is there
     with contextlib.closing(psycopg.connect(address, autocommit=True)) as outside:
         outside.execute(
-            "INSERT INTO albatross.processes VALUES (%s, 'there', 1, 'http://there', clock_timestamp() + interval '1 second')", (SUPERVISOR,)
+            "INSERT INTO albatross.processes VALUES (%s, 'there', 1, 'http://there', clock_timestamp() + interval '1 second')",
+            (SUPERVISOR,),
         )
-        running._alone(address, "http://127.0.0.1:1", str, threading.Event()).end()
+        running._alone(address, "http://127.0.0.1:1", heard.append, threading.Event()).end()
         assert outside.execute("SELECT count(*) FROM albatross.processes").fetchone() == (0,)
+
+
+def test_a_cluster_is_restarted_as_often_as_it_is_told(address: str) -> None:
+    """Also at once after it was: the message is then the same as before."""
+    heard: list[str] = []
+
+    def hear(word: str) -> None:
+        heard.append(word)
+        presence.obeyed(word)
+
+    presence = Presence(address, SUPERVISOR, "http://127.0.0.1:1", hear)
+    for _ in range(3):
+        running.restart(address, threading.Event().wait)
+    presence.end()
+    assert heard == [RESTART] * 3
+
+
+def test_a_cluster_that_ends_was_not_restarted(address: str) -> None:
+    told = threading.Event()
+    presence = Presence(address, SUPERVISOR, "http://127.0.0.1:1", lambda _: told.set())
+    with ThreadPoolExecutor(1) as other:
+        restarting = other.submit(running.restart, address, threading.Event().wait)
+        assert told.wait(60)
+        with pytest.raises(InvalidInput, match="by another command; accepted: one at a time"):
+            running.restart(address, threading.Event().wait)
+        presence.end()
+        with pytest.raises(InvalidInput, match="has ended before every process was replaced"):
+            restarting.result(60)
+    with pytest.raises(InvalidInput, match="no cluster runs at"):
+        running.restart(address, threading.Event().wait)
+
+
+class FailedCall(SimpleNamespace):
+    """Ray, as far as a call that has failed."""
+
+    exceptions = ray.exceptions
+
+    def get(self, _: object) -> None:
+        raise ray.exceptions.RayTaskError("run", "a traceback", self.cause)  # type: ignore[no-untyped-call]
+
+
+def supervisor_of(address: str, cause: Exception | None = None) -> Supervisor:
+    supervisor = Supervisor.__new__(Supervisor)  # without processes
+    supervisor._ray, supervisor._address = FailedCall(cause=cause), address
+    return supervisor
+
+
+def test_a_supervisor_waits_for_a_database_that_is_away(address: str, postgres: PrivatePostgres) -> None:
+    stopping = threading.Event()
+    postgres.stop("immediate")
+    with ThreadPoolExecutor(1) as other:
+        asking = other.submit(supervisor_of(address)._asked, _fronts, stopping)
+        supervisor_of(address)._end_silent()
+        postgres.start()
+        assert asking.result(60) == []
+    stopping.set()
+    assert supervisor_of(address)._asked(_fronts, stopping) is None
+
+
+@pytest.mark.parametrize("cause", [NotNow("away"), StorageFailed("lost"), OSError(0, "the keys are out of reach")])
+def test_a_front_that_met_no_database_is_started_again(cause: Exception) -> None:
+    supervisor_of("", cause)._check_front(None)
+    with pytest.raises(InvalidInput, match="a front cannot serve: it is damaged"):
+        supervisor_of("", InvalidInput("it is damaged"))._check_front(None)

@@ -24,8 +24,9 @@ CREATE TABLE IF NOT EXISTS albatross.processes (
 )
 """
 RENEW = """
-INSERT INTO albatross.processes VALUES (%(kind)s, %(node)s, %(pid)s, %(url)s, clock_timestamp() + %(silent)s * interval '1 second')
-ON CONFLICT (kind, node, pid) DO UPDATE SET until = EXCLUDED.until RETURNING told
+INSERT INTO albatross.processes AS known VALUES (%(kind)s, %(node)s, %(pid)s, %(url)s, clock_timestamp() + %(silent)s * interval '1 second')
+ON CONFLICT (kind, node, pid) DO UPDATE SET until = EXCLUDED.until, told = CASE WHEN known.told = %(done)s THEN '' ELSE known.told END
+RETURNING told
 """
 
 
@@ -52,6 +53,8 @@ class Presence:
         """`alone`: raise `NotAlone` if there is another process of this kind."""
         self._address, self._on_told = address, on_told
         self._named = {"kind": kind, "node": socket.gethostname(), "pid": os.getpid(), "url": url, "silent": SILENT}
+        self._done = ""
+        """The message that was obeyed and is to be removed."""
         self._ended = threading.Event()
         with contextlib.closing(connect(address, writing=True)) as session, understood(name_of(address)), session.transaction():
             session.execute("SELECT pg_advisory_xact_lock(%s)", (BIRTH,))
@@ -59,7 +62,7 @@ class Presence:
             session.execute("DELETE FROM albatross.processes WHERE until < clock_timestamp()")
             if alone:
                 self._check_alone(session)
-            session.execute(RENEW, self._named)
+            session.execute(RENEW, {**self._named, "done": ""})
         self._thread = threading.Thread(target=self._live, name="albatross-presence", daemon=True)
         self._thread.start()
 
@@ -76,9 +79,10 @@ class Presence:
         session: Session | None = None
         last = ""
         while not self._ended.wait(SECONDS):
+            done = self._done
             try:
                 session = session or connect(self._address, writing=True, application_name="albatross presence")
-                told = session.execute(RENEW, self._named).fetchone()
+                told = session.execute(RENEW, {**self._named, "done": done}).fetchone()
             except (InvalidInput, psycopg.Error):  # the next round connects again
                 if session is not None:
                     session.close()
@@ -88,11 +92,17 @@ class Presence:
             if word not in ("", last):
                 self._on_told(word)
             last = word
+            if done:
+                self._done = ""
         with contextlib.suppress(InvalidInput, psycopg.Error):
             session = session or connect(self._address, writing=True)
             session.execute("DELETE FROM albatross.processes WHERE kind = %(kind)s AND node = %(node)s AND pid = %(pid)s", self._named)
         if session is not None:
             session.close()
+
+    def obeyed(self, word: str) -> None:
+        """Remove a message, with the next heartbeat: it may be sent again."""
+        self._done = word
 
     def end(self) -> None:
         self._ended.set()

@@ -86,6 +86,7 @@ def run(address: str, listen: Address, fronts: int, ray_address: str | None, sna
                 if restarting.is_set():
                     supervisor.restart(stopping)
                     restarting.clear()
+                    presence.obeyed(RESTART)
             log.info("stopping")
             supervisor.stop()
     finally:
@@ -126,11 +127,17 @@ def _begin(ray: Any, address: str | None) -> None:
 
 def restart(address: str, wait: Callable[[float], object]) -> None:
     """Replace all processes of a cluster by new ones, one after the other, and wait until that is done."""
-    with contextlib.closing(connect(address, writing=True)) as session, understood(name_of(address)):
-        if not tell(session, RESTART, SUPERVISOR):
-            raise InvalidInput(f"no cluster runs at {name_of(address)}; accepted: one that albatross cluster start runs")
-        while told(session, SUPERVISOR) == [RESTART]:
+    where = name_of(address)
+    with contextlib.closing(connect(address, writing=True)) as session, understood(where):
+        if not present(session):
+            raise InvalidInput(f"no cluster runs at {where}; accepted: one that albatross cluster start runs")
+        if told(session, SUPERVISOR) != [""]:
+            raise InvalidInput(f"the cluster at {where} is being restarted or stopped by another command; accepted: one at a time")
+        tell(session, RESTART, SUPERVISOR)
+        while (words := told(session, SUPERVISOR)) == [RESTART]:
             wait(0.1)
+        if words != [""]:
+            raise InvalidInput(f"the cluster at {where} has ended before every process was replaced; accepted: one that runs")
 
 
 def stop(address: str, wait: Callable[[float], object]) -> int:

@@ -126,3 +126,19 @@ def test_a_front_that_met_no_database_is_started_again(cause: Exception) -> None
     supervisor_of("", cause)._check_front(None)
     with pytest.raises(InvalidInput, match="a front cannot serve: it is damaged"):
         supervisor_of("", InvalidInput("it is damaged"))._check_front(None)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--fronts", "0"], "--fronts is 0; accepted: a whole number, at least 1"),
+        (["--queue", "0"], "--queue is 0; accepted: a whole number, at least 1"),
+        (["--port", "65536"], "--port is 65536; accepted: a whole number from 0 to 65535"),
+        (["--port", "0", "--address", "nowhere://x"], "no Ray cluster answers at nowhere://x"),
+        (["--port", "0", "--ray", "nowhere://x"], "no Ray cluster answers at nowhere://x"),
+    ],
+)
+def test_what_a_cluster_cannot_be_started_with_is_said(address: str, words: list[str], sentence: str) -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM, "cluster", "start", address, *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, running.status(address)["fronts"]) == (2, [])
+    assert sentence in done.stderr

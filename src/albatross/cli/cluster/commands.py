@@ -26,7 +26,7 @@ from albatross.service.storage.postgres.sharing import check_copied
 
 cluster = App(
     name="cluster",
-    help="A service of several processes: init, start, status, restart, stop, verify, prune, move, demo.",
+    help="A service of several processes: init, start, status, restart, stop, verify, prune, accept-loss, move, demo.",
     help_format="plaintext",
 )
 
@@ -213,6 +213,24 @@ def prune(address: str, *, policy: str | None = None, snapshots: str | None = No
     done = pruning.prune(address, snapshots, threading.Event().wait)
     print(f"exchanges up to version {done.version:,} were merged; {done.payloads:,} payloads were removed")
     print(f"payloads took {done.before:,} bytes, and now take {done.after:,}")
+
+
+@cluster.command
+def accept_loss(address: str, *, snapshots: str | None = None) -> None:
+    """Go on with a database that lacks acknowledged events: an older one was restored, or a replica that was behind was promoted.
+
+    The cluster must not run. Every log is checked, and all snapshots are removed, because they may contain the missing events.
+
+    Parameters
+    ----------
+    address
+        The database, as postgresql://user@host/database.
+    snapshots
+        Where snapshots are, if the cluster is started with --snapshots.
+    """
+    for home in running.homes_of(address, snapshots):
+        _, now = home.accept_loss()
+        print(f"shard {home.shard}: from now on the log ends at event {now.seq:,}")
 
 
 @cluster.command

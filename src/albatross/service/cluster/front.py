@@ -26,7 +26,7 @@ class RemoteEngine(Lanes):
         super().__init__([link.call for link in links], most)
         self.genesis = genesis
         self._loop = asyncio.get_running_loop()
-        self._links = Links(database, links, [router.reached for router in self.routers])
+        self._links = Links(database, links, self.routers)
 
     def close(self) -> None:
         super().close()

@@ -74,6 +74,10 @@ def test_a_shard_that_starts_again_on_another_port_is_found(database: str, tmp_p
         await asyncio.to_thread(front.wait_ready, 60)
         told = [await asked(front, Feedback(f"first {user}", 3, user=user, item="tea")) for user in USERS]
         await asyncio.to_thread(shards[0].close)
+        async with asyncio.timeout(10):
+            while front.readiness.ready:  # nobody has asked the shard meanwhile
+                await asyncio.sleep(0)
+        assert front.readiness.detail == "shards are being started: 0"
         meanwhile = [asyncio.create_task(asked(front, Feedback(f"then {user}", 4, user=user, item="tea"))) for user in USERS]
         await meanwhile[1]
         assert not meanwhile[0].done()  # the shard of that user is away

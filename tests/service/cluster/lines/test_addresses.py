@@ -132,3 +132,16 @@ def test_after_a_long_pause_an_owner_is_not_sure_until_it_has_renewed_its_lease(
     lease.lost = lease_module.fenced("here")
     assert not lease.is_sure
     lease.release()
+
+
+def test_an_owner_whose_connection_has_ended_knows_it_at_once(database: str) -> None:
+    """Another may be the owner from then on, long before the lease would have to be renewed."""
+    lease = Lease(database, 0, seconds=600)
+    with contextlib.closing(connect(database)) as session:
+        session.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'albatross lease'")
+    other = Lease(database, 0)
+    lease._thread.join(60)
+    assert not lease.is_sure
+    assert "the connection" in str(lease.lost)
+    other.release()
+    lease.release()

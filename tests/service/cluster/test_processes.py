@@ -121,6 +121,13 @@ def test_a_supervisor_waits_for_a_database_that_is_away(address: str, postgres: 
     assert supervisor_of(address)._asked(_fronts, stopping) is None
 
 
+def test_a_database_without_a_cluster_has_nothing_to_stop(databases: Place, address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cluster", "stop", databases.address("another")]) == 2  # a wrong address is no success
+    assert "has no log of albatross" in capsys.readouterr().err
+    assert main(["cluster", "stop", address]) == 0
+    assert "0 processes have stopped" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("cause", [NotNow("away"), StorageFailed("lost"), OSError(0, "the keys are out of reach")])
 def test_a_front_that_met_no_database_is_started_again(cause: Exception) -> None:
     supervisor_of("", cause)._check_front(None)

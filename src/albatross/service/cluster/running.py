@@ -23,7 +23,7 @@ from albatross.service.http.access.keys import Keys
 from albatross.service.http.process import Address
 from albatross.service.storage.events import encode
 from albatross.service.storage.postgres.home import PostgresHome, snapshots_of
-from albatross.service.storage.postgres.session import connect, name_of, shards_of, understood
+from albatross.service.storage.postgres.session import Session, connect, name_of, shards_of, understood
 from albatross.service.storage.postgres.sharing import create_shards
 from albatross.service.storage.store import Row
 
@@ -142,11 +142,18 @@ def restart(address: str, wait: Callable[[float], object]) -> None:
 
 def stop(address: str, wait: Callable[[float], object]) -> int:
     """Tell a cluster to stop, and wait until it has. Returns how many processes there were."""
-    with contextlib.closing(connect(address, writing=True)) as session, understood(name_of(address)):
+    where = name_of(address)
+    with contextlib.closing(connect(address, writing=True)) as session, understood(where):
+        _check_begun(session, where)
         count = tell(session, STOP)
         while present(session):
             wait(0.1)
     return count
+
+
+def _check_begun(session: Session, where: str) -> None:
+    if not shards_of(session, where):
+        raise InvalidInput(f"{where} has no log of albatross; accepted: one that albatross cluster init made")
 
 
 def homes_of(address: str, snapshots: str | Path | None) -> list[PostgresHome]:
@@ -161,8 +168,7 @@ def status(address: str) -> dict[str, Any]:
     """The running processes, as recorded in the database."""
     where = name_of(address)
     with contextlib.closing(connect(address)) as session, understood(where):
-        if not shards_of(session, where):
-            raise InvalidInput(f"{where} has no log of albatross; accepted: one that albatross cluster init made")
+        _check_begun(session, where)
         rows = session.execute(SHARDS).fetchall()
         several = len(rows) > 1
         version = session.execute("SELECT coalesce(max(version), 0) FROM albatross.payloads").fetchone() if several else None

@@ -49,6 +49,8 @@ class _Running:
 class Simulation:
     def __init__(self, processors: float) -> None:
         self.now = 0.0
+        self.computed = 0.0
+        """Processor time of all processes so far."""
         self._processors = processors
         self._computing: list[_Running] = []
         self._pausing: list[tuple[float, int, _Running]] = []
@@ -65,6 +67,7 @@ class Simulation:
             if self._pausing:
                 step = min(step, self._pausing[0][0] - self.now)
             self.now += step
+            self.computed += step * speed * len(self._computing)
             for one in self._computing:
                 one.left -= step * speed
             ended = [one for one in self._computing if one.left <= 1e-12]

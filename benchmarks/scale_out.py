@@ -1,8 +1,9 @@
 """A queueing model of a cluster against runs with 1, 2 and 4 shards: `python -m benchmarks.scale_out`.
 
 Batches of ratings go to one front, on one machine with everything else. Of each part, the model has the processor time of a group of
-ratings that is committed together, and of a rating: from small and large batches on one shard; and that of an exchange: from the runs on
-two shards. From these the model says how many events a second there are. On four shards, the costs are predicted as well. What is taken
+ratings that is committed together, and of a rating: from small and large batches on one shard; and what division and exchange add: from
+the runs on two shards. From these the model says how many events a second there are. On four shards, the costs are predicted as well: how
+much longer a shard takes for four payloads than for two is timed without a cluster. What is taken
 from each run itself: how many versions there were, how long a flush of the disk took, and how many processors were busy with something
 else (the last column: it should be near zero). Runs differ, so each is repeated, and once more if others were busy meanwhile.
 """
@@ -11,34 +12,34 @@ import asyncio
 import contextlib
 import os
 import tempfile
+import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, LiteralString, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from albatross import Agent
+from albatross.core.sharing.exchange import Exchange, Payload
 from albatross.policies.alb import ALB
 from albatross.service.cluster import running
 from albatross.service.cluster.front import free_port
 from albatross.service.engine.learned.options import Options
-from albatross.service.engine.queue import GATHER_SECONDS
-from albatross.service.http.access.turns import MOST_BATCHES
-from albatross.service.http.bodies import MOST_BREADTH, SLICE
+from albatross.service.http.bodies import SLICE
+from albatross.service.storage.placing import shard_of
 from albatross.service.storage.postgres.session import connect
 from albatross.service.tools.private_postgres import PrivatePostgres
 from benchmarks import machine
-from benchmarks.cluster import RANK, Asking, command, load, postgres_of, seconds_of, wait_ready
-from benchmarks.queueing import Compute, Free, Pause, Place, Process, Seize, Simulation
+from benchmarks.cluster import ITEMS, RANK, USERS, Asking, command, load, postgres_of, seconds_of, wait_ready
+from benchmarks.cluster_model import BATCHES, CLIENT, FRONT, KINDS, LINES, SHARDS, Model, Times
 
 SMALL = 100
 REPEATS = 3
 """Runs of each kind."""
-BATCHES, LINES = 4, 1_000
 RUN = 80
 """Batches of a run."""
-SIMULATED = 20.0
-"""Seconds of the model."""
+VERSIONS = 10
+"""Exchanges of which the later half is timed."""
 MOST_OTHERS, ATTEMPTS = 0.1, 3
 """Processors that may be busy with something else in a run, and how often to try for that."""
 LEAST_LEFT = 0.25
@@ -46,9 +47,6 @@ LEAST_LEFT = 0.25
 TICKS = os.sysconf("SC_CLK_TCK")
 LIMIT = 0.2
 """How far the model may be from the runs."""
-Times = NDArray[np.float64]
-KINDS = ("client", "front", "shards", "PostgreSQL", "Ray")
-CLIENT, FRONT, SHARDS, POSTGRES, _ = range(len(KINDS))
 COLUMNS = (
     "shards",
     "measured, events/s",
@@ -148,79 +146,6 @@ async def cluster(server: PrivatePostgres, scratch: Path, shards: int) -> AsyncI
         yield made
 
 
-class Model(NamedTuple):
-    """Processor time by kind."""
-
-    group: Times
-    rating: Times
-    version: Times
-    """Per version and shard."""
-
-    def events_a_second(self, shards: int, versions: float, flush: float, processors: float) -> float:
-        """With several batches under way, so many versions per second, a flush of the disk that takes so long, and so many processors.
-
-        A client sends a batch, and the next when it is answered. The front takes a few batches at a time, slice by slice. It does one
-        thing after the other, and so does each shard: it learns its part of a slice, PostgreSQL writes it, the disk keeps it.
-        """
-        simulation, front, client, turns = Simulation(processors), Place(), Place(), Place(MOST_BATCHES)
-        places, disk = [Place() for _ in range(shards)], Place()
-        slices = -(-LINES // (SLICE * min(shards, MOST_BREADTH)))
-        cost = self.group + LINES / slices / shards * self.rating  # of a group
-        expected = dict.fromkeys(places, 0)
-        """Requests that a shard expects: it waits a moment for clients that it has just answered, as the engine does."""
-        done, flushed = 0, -1.0
-
-        def at(place: Place, seconds: float) -> Process:
-            yield Seize(place)
-            yield Compute(seconds)
-            yield Free(place)
-
-        def keep() -> Process:
-            """One flush is under way at a time. All that were waiting when it began are kept by it."""
-            nonlocal flushed
-            asked = simulation.now
-            yield Seize(disk)
-            if flushed < asked:
-                flushed = simulation.now
-                yield Pause(flush)
-            yield Free(disk)
-
-        def write_at(place: Place, cost: Times) -> Process:
-            yield Seize(place)
-            if len(place.waiting) + 1 < expected[place]:
-                yield Pause(GATHER_SECONDS)
-            yield Compute(cost[SHARDS])
-            yield Compute(cost[POSTGRES])
-            yield from keep()
-            expected[place] = len(place.waiting) + 1
-            yield Free(place)
-
-        def send() -> Process:
-            nonlocal done
-            while True:
-                yield from at(client, slices * shards * cost[CLIENT])
-                yield Seize(turns)
-                for _ in range(slices):
-                    yield from at(front, shards * cost[FRONT] / 2)  # before the shards are asked, and after
-                    yield [write_at(place, cost) for place in places]
-                    yield from at(front, shards * cost[FRONT] / 2)
-                yield Free(turns)
-                done += 1
-
-        def exchange() -> Process:
-            while True:
-                yield Pause(1 / versions)
-                for place in places:
-                    simulation.begin(write_at(place, self.version))
-
-        for _ in range(BATCHES):
-            simulation.begin(send())
-        if versions and shards > 1:
-            simulation.begin(exchange())
-        simulation.run(SIMULATED)
-        return done * LINES / simulation.now
-
-
 def costs(small: Sequence[Run], large: Sequence[Run]) -> tuple[Times, Times]:
     """Of a group, and of a rating: from groups of two sizes."""
     of_small, of_large = (_median([run.spent / run.events for run in runs]) for runs in (small, large))
@@ -228,10 +153,39 @@ def costs(small: Sequence[Run], large: Sequence[Run]) -> tuple[Times, Times]:
     return group, np.maximum(of_large - group / SLICE, 0.0)
 
 
-def version_cost(runs: Sequence[Run], group: Times, rating: Times) -> Times:
-    """Of a version on each of two shards: what groups on two shards cost more than on one."""
+def version_seconds(shards: int, ratings: float) -> float:
+    """Processor time of a shard for a version after so many ratings on all shards, without the database: it folds payloads of all."""
+    agents = [Agent(ALB(rank=RANK), n_users=USERS, n_items=ITEMS) for _ in range(shards)]
+    exchanges = [Exchange(agent, shard, shards) for shard, agent in enumerate(agents)]
+    homes = [shard_of(f"u{number}", shards) for number in range(USERS)]
+    times, number = [], 0
+    for _ in range(VERSIONS):
+        for _ in range(round(ratings)):
+            number += 1
+            user = number * 7 % USERS
+            agents[homes[user]].update(user=user, item=number * 31 % ITEMS, reward=1 + number % 5)
+        began = time.thread_time()
+        contents = [exchanges[0].take().to_bytes()]
+        taken = time.thread_time() - began
+        contents += [exchange.take().to_bytes() for exchange in exchanges[1:]]
+        began = time.thread_time()
+        exchanges[0].fold([Payload.from_bytes(content) for content in contents])
+        times.append(taken + time.thread_time() - began)
+        for exchange in exchanges[1:]:
+            exchange.fold([Payload.from_bytes(content) for content in contents])
+    return float(np.median(times[VERSIONS // 2 :]))
+
+
+def costs_of_several(runs: Sequence[Run], group: Times, rating: Times) -> tuple[Times, Times]:
+    """What two shards cost more than one: per rating at the client and the front, per version and shard everywhere else.
+
+    The front divides batches, and takes no part in exchanges.
+    """
     more = [run.spent - run.events * (group / SLICE + rating) for run in runs]
-    return np.maximum(_median([one / max(1, 2 * run.versions) for one, run in zip(more, runs, strict=True)]), 0.0)
+    divided = np.maximum(_median([one / run.events for one, run in zip(more, runs, strict=True)]), 0.0)
+    version = np.maximum(_median([one / max(1, 2 * run.versions) for one, run in zip(more, runs, strict=True)]), 0.0)
+    dividing = np.isin(np.arange(len(KINDS)), (CLIENT, FRONT))
+    return np.where(dividing, divided, 0.0), np.where(dividing, 0.0, version)
 
 
 def busy_seconds() -> float:
@@ -250,29 +204,36 @@ async def measure(server: PrivatePostgres, scratch: Path) -> None:
                     small.append(await made.run(SMALL, SLICE // SMALL * RUN, BATCHES))
                 found.append(await made.run(LINES, RUN, BATCHES))
     group, rating = costs(small, runs[1])
-    version = version_cost(runs[2], group, rating)
-    model = Model(group, rating, version)
+    divided, version = costs_of_several(runs[2], group, rating)
+    model = Model(group, rating, divided, version)
     print(f"| µs | {' | '.join(KINDS)} |", "| --- |" + " ---: |" * len(KINDS), sep="\n")
-    for name, cost in (("a group", group), ("a rating", rating), ("a version, each shard", version)):
+    for name, cost in _named(model):
         print(f"| {name} | {' | '.join(f'{value * 1e6:,.1f}' for value in cost)} |")
     print()
     print(f"| {' | '.join(COLUMNS)} |", "|" + " ---: |" * len(COLUMNS), sep="\n")
-    errors = [_tell(shards, found, model) for shards, found in runs.items()]
+    errors = [_tell(shards, found, runs[2], model) for shards, found in runs.items()]
     verdict = "within" if max(map(abs, errors)) <= LIMIT else "NOT within"
     print(f"\nThe model is {verdict} {LIMIT:.0%} of the runs.")
 
 
-def _tell(shards: int, found: Sequence[Run], model: Model) -> float:
+def _named(model: Model) -> list[tuple[str, Times]]:
+    names = ("a group", "a rating", "more for a rating, if divided", "a version, each shard")
+    return list(zip(names, model, strict=True))
+
+
+def _tell(shards: int, found: Sequence[Run], of_two: Sequence[Run], model: Model) -> float:
     """Print a line, and return the error of the model."""
     rates = [run.events / run.seconds for run in found]
     versions = float(np.median([run.versions / run.seconds for run in found]))
     others = float(np.median([run.others for run in found]))
     flushes, flushing = np.sum([run.flushed for run in found], axis=0)
     flush = float(flushing / max(flushes, 1))
-    said = model.events_a_second(shards, versions, flush, max((os.cpu_count() or 1) - others, LEAST_LEFT))
+    if shards > 2:  # costs of a version are from two shards; here each shard folds more payloads
+        ratings = [float(np.median([run.events / max(1, run.versions) for run in one])) for one in (of_two, found)]
+        more = version_seconds(shards, ratings[1]) / version_seconds(2, ratings[0])
+        model = model._replace(version=model.version * np.where(np.arange(len(KINDS)) == SHARDS, more, 1.0))
+    said, busy = model.events_a_second(shards, versions, flush, max((os.cpu_count() or 1) - others, LEAST_LEFT))
     error = said / float(np.median(rates)) - 1
-    per_event = shards * model.group.sum() / min(LINES, SLICE * min(shards, MOST_BREADTH)) + model.rating.sum()
-    per_event += versions * shards * model.version.sum() / said
     told = (
         _range(rates, ",.0f"),
         f"{said:,.0f}",
@@ -280,9 +241,9 @@ def _tell(shards: int, found: Sequence[Run], model: Model) -> float:
         f"{versions:.0f}",
         f"{flush * 1e3:.1f}",
         _range([run.spent.sum() / run.seconds for run in found], ".2f"),
-        f"{per_event * said:.2f}",
+        f"{busy:.2f}",
         _range([run.spent.sum() / run.events * 1e6 for run in found], ".0f"),
-        f"{per_event * 1e6:.0f}",
+        f"{model.of_event(shards, versions / said) * 1e6:.0f}",
         f"{np.median([run.written / run.events for run in found]):,.0f}",
         f"{others:.2f}",
     )

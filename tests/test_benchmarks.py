@@ -10,6 +10,7 @@ from albatross import Agent
 from albatross.environments.synthetic import Gaussian
 from albatross.policies.alb import ALB
 from benchmarks import numpy_alb
+from benchmarks.cluster_model import Engine, Model
 from benchmarks.literal_alb import LiteralALB
 from benchmarks.numpy_alb import NumpyALB
 from benchmarks.price_of_trying import exact_price, our_price
@@ -86,3 +87,22 @@ def test_the_exact_price_of_trying_is_that_of_all_ways_to_go_on() -> None:
     assert exact_price(1.0, 1.0, 2) == pytest.approx(5.0 / 9.0 - 0.5, abs=1e-6)
     assert exact_price(2.0, 2.0, 1) == pytest.approx(0.0, abs=1e-6)
     assert 0.5 < our_price(1.0, 1.0, 20) / exact_price(1.0, 1.0, 20) < 1.5
+
+
+@pytest.mark.parametrize(("shards", "versions"), [(1, 0.0), (2, 0.0), (2, 10.0)])
+def test_a_model_of_a_cluster_computes_all_that_an_event_costs(shards: int, versions: float) -> None:
+    """On one slow processor nothing else matters: neither queues nor the disk."""
+    costs = [[130, 210, 6, 160, 14], [1, 6, 25, 13, 2], [1, 2, 0, 0, 0], [0, 0, 3_000, 3_000, 3_000]]
+    model = Model(*(1e-6 * np.array(cost) for cost in costs))
+    said, busy = model.events_a_second(shards, versions, flush=0.0, processors=1.0)
+    assert busy == pytest.approx(1.0, rel=0.01)
+    assert said * model.of_event(shards, versions / said) == pytest.approx(1.0, rel=0.02)
+
+
+def test_a_model_of_a_cluster_commits_small_parts_together() -> None:
+    """As the engine does: up to 256 ratings and one part more. An exchange is committed alone."""
+    engine = Engine()
+    nothing = np.zeros(5)
+    for weight in (250, 250, 250, 0, 500, 500):
+        next(engine.ask(nothing, weight))
+    assert [[one.weight for one in engine.take()] for _ in range(5)] == [[250, 250], [250], [0], [500], [500]]

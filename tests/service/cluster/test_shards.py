@@ -378,3 +378,28 @@ def test_what_several_shards_cannot_do_is_refused(databases: Place, tmp_path: Pa
     ):
         assert main(command) == 2
         assert "has 2 shards" in capsys.readouterr().err
+
+
+def test_shards_that_lost_their_ends_go_on_when_told_so(databases: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As when a replica that was behind is promoted: logs and heads are consistent, and older than the snapshots."""
+    address = databases.address("shop")
+    with Town(address, tmp_path, Options(policy=ItemMean(), scale=(1, 5)), exchange=False) as town:
+        rate(town, 20)
+        heads = [engine.ask(AskVersion()).seq for engine in town.engines]
+    with contextlib.closing(psycopg.connect(address, autocommit=True)) as outside:
+        for shard, seq in enumerate(heads):
+            outside.execute("DELETE FROM albatross.log WHERE shard = %s AND seq = %s", (shard, seq))
+        command = ["cluster", "accept-loss", address, "--snapshots", str(tmp_path)]
+        assert main(command) == 2  # the heads say that there is more
+        assert "No command can mend this" in capsys.readouterr().err
+        for shard, seq in enumerate(heads):
+            outside.execute("DELETE FROM albatross.handles WHERE shard = %s AND seq = %s", (shard, seq))
+            last = "(SELECT seq, chain FROM albatross.log WHERE shard = %s ORDER BY seq DESC LIMIT 1)"
+            outside.execute(f"UPDATE albatross.shards SET (seq, chain) = {last} WHERE shard = %s", (shard, shard))
+    with pytest.raises(DamagedLog, match="albatross cluster accept-loss"), Town(address, tmp_path):
+        pass
+    assert main(command) == 0
+    assert f"shard 1: from now on the log ends at event {heads[1] - 1}" in capsys.readouterr().out
+    with Town(address, tmp_path) as town:
+        assert [engine.ask(AskVersion()).seq for engine in town.engines] >= [head - 1 for head in heads]
+        assert town.ask(AskVersion()).ratings == 18

@@ -13,18 +13,20 @@ from albatross.cli.cluster.demo import demo
 from albatross.cli.service.folder import meet, opened_log, watched
 from albatross.cli.service.restore import restore
 from albatross.cli.service.verify import verify_home
+from albatross.core.errors import check_whole
 from albatross.service.cluster import pruning, running
 from albatross.service.cluster.dividing import divide
 from albatross.service.engine.learned.options import QUEUE, Options
 from albatross.service.http.logs import configure_log
 from albatross.service.http.process import Address
 from albatross.service.settings.kinds import parse_scale
+from albatross.service.settings.table import BY_KEY
 from albatross.service.storage.postgres.session import name_of
 from albatross.service.storage.postgres.sharing import check_copied
 
 cluster = App(
     name="cluster",
-    help="A service of several processes: init, start, status, restart, stop, verify, prune, move, demo.",
+    help="A service of several processes: init, start, status, restart, stop, verify, prune, accept-loss, move, demo.",
     help_format="plaintext",
 )
 
@@ -74,9 +76,10 @@ def init(
 @cluster.command
 def start(
     address: str,
+    /,
     *,
     fronts: int = 2,
-    ray: str | None = None,
+    ray: Annotated[str | None, Parameter(name=("--ray", "--address"))] = None,
     host: str = "127.0.0.1",
     port: int = 8000,
     allow_host: Annotated[list[str] | None, Parameter(negative=())] = None,
@@ -111,6 +114,9 @@ def start(
     log
         Format of the log on standard error: text, or json with one object per line.
     """
+    check_whole("--fronts", fronts, 1)
+    BY_KEY["port"].kind.read("--port", port)
+    BY_KEY["queue"].kind.read("--queue", queue)
     configure_log(log, sys.stderr)
     listen = Address(host, port, None, None, allow_host or (), allow_origin or ())
     running.run(address, listen, fronts, ray, snapshots, queue)
@@ -207,6 +213,24 @@ def prune(address: str, *, policy: str | None = None, snapshots: str | None = No
     done = pruning.prune(address, snapshots, threading.Event().wait)
     print(f"exchanges up to version {done.version:,} were merged; {done.payloads:,} payloads were removed")
     print(f"payloads took {done.before:,} bytes, and now take {done.after:,}")
+
+
+@cluster.command
+def accept_loss(address: str, *, snapshots: str | None = None) -> None:
+    """Go on with a database that lacks acknowledged events: an older one was restored, or a replica that was behind was promoted.
+
+    The cluster must not run. Every log is checked, and all snapshots are removed, because they may contain the missing events.
+
+    Parameters
+    ----------
+    address
+        The database, as postgresql://user@host/database.
+    snapshots
+        Where snapshots are, if the cluster is started with --snapshots.
+    """
+    for home in running.homes_of(address, snapshots):
+        _, now = home.accept_loss()
+        print(f"shard {home.shard}: from now on the log ends at event {now.seq:,}")
 
 
 @cluster.command

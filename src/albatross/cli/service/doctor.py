@@ -32,7 +32,7 @@ def doctor(folder: str, *, accept_loss: Annotated[bool, Parameter(negative=())] 
     meet(flags.get("policy"))
     home = home_of(folder)
     if accept_loss:
-        before, now = existing_home(folder).accept_loss()
+        before, now = existing_home(folder, flags.get("snapshots")).accept_loss()
         said = "could not be read" if before is None else f"said that events up to {before.seq:,} were acknowledged"
         print(f"{home}: the mark {said}; from now on the log ends at event {now.seq:,}")
     settings: dict[str, InForce] | None = None

@@ -6,6 +6,7 @@ import signal
 import socket
 import sys
 
+from albatross.core.errors import InvalidInput
 from albatross.service.cluster.lanes import Lanes
 from albatross.service.cluster.lines.links import Link, Links
 from albatross.service.cluster.processes import FRONT, Presence
@@ -25,7 +26,7 @@ class RemoteEngine(Lanes):
         super().__init__([link.call for link in links], most)
         self.genesis = genesis
         self._loop = asyncio.get_running_loop()
-        self._links = Links(database, links, [router.reached for router in self.routers])
+        self._links = Links(database, links, self.routers)
 
     def close(self) -> None:
         super().close()
@@ -58,7 +59,10 @@ class Front:
 def reused(listen: Address) -> socket.socket:
     """A socket on a port that other processes of this machine listen on, too."""
     family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
-    return socket.create_server((listen.host, listen.port), family=family, backlog=2048, reuse_port=True)
+    try:
+        return socket.create_server((listen.host, listen.port), family=family, backlog=2048, reuse_port=True)
+    except OSError as error:
+        raise InvalidInput(f"cannot listen on {listen.host}, port {listen.port}: {error.strerror or error}") from None
 
 
 def free_port(host: str) -> tuple[socket.socket, int]:

@@ -24,8 +24,9 @@ CREATE TABLE IF NOT EXISTS albatross.processes (
 )
 """
 RENEW = """
-INSERT INTO albatross.processes VALUES (%(kind)s, %(node)s, %(pid)s, %(url)s, clock_timestamp() + %(silent)s * interval '1 second')
-ON CONFLICT (kind, node, pid) DO UPDATE SET until = EXCLUDED.until RETURNING told
+INSERT INTO albatross.processes AS known VALUES (%(kind)s, %(node)s, %(pid)s, %(url)s, clock_timestamp() + %(silent)s * interval '1 second')
+ON CONFLICT (kind, node, pid) DO UPDATE SET until = EXCLUDED.until, told = CASE WHEN known.told = %(done)s THEN '' ELSE known.told END
+RETURNING told
 """
 
 
@@ -36,28 +37,52 @@ class Process(NamedTuple):
     url: str
 
 
+class NotAlone(InvalidInput):
+    """Another process of this kind is present, and there may be one only."""
+
+    def __init__(self, message: str, until: object) -> None:
+        """`until`: when it counts as dead if it is silent."""
+        super().__init__(message)
+        self.until = until
+
+
 class Presence:
     """Keeps the row of this process until `end`. `on_told` is called once for each message to it."""
 
-    def __init__(self, address: str, kind: str, url: str, on_told: Callable[[str], None]) -> None:
+    def __init__(self, address: str, kind: str, url: str, on_told: Callable[[str], None], alone: bool = False) -> None:
+        """`alone`: raise `NotAlone` if there is another process of this kind."""
         self._address, self._on_told = address, on_told
         self._named = {"kind": kind, "node": socket.gethostname(), "pid": os.getpid(), "url": url, "silent": SILENT}
+        self._done = ""
+        """The message that was obeyed and is to be removed."""
         self._ended = threading.Event()
         with contextlib.closing(connect(address, writing=True)) as session, understood(name_of(address)), session.transaction():
             session.execute("SELECT pg_advisory_xact_lock(%s)", (BIRTH,))
             session.execute(TABLE)
             session.execute("DELETE FROM albatross.processes WHERE until < clock_timestamp()")
-            session.execute(RENEW, self._named)
+            if alone:
+                self._check_alone(session)
+            session.execute(RENEW, {**self._named, "done": ""})
         self._thread = threading.Thread(target=self._live, name="albatross-presence", daemon=True)
         self._thread.start()
+
+    def _check_alone(self, session: Session) -> None:
+        other = session.execute("SELECT pid, node, until FROM albatross.processes WHERE kind = %(kind)s", self._named).fetchone()
+        if other is not None:
+            raise NotAlone(
+                f"a cluster runs at {name_of(self._address)} already, by process {other[0]} on {other[1]}; "
+                "accepted: one (albatross cluster stop ends it)",
+                other[2],
+            )
 
     def _live(self) -> None:
         session: Session | None = None
         last = ""
         while not self._ended.wait(SECONDS):
+            done = self._done
             try:
                 session = session or connect(self._address, writing=True, application_name="albatross presence")
-                told = session.execute(RENEW, self._named).fetchone()
+                told = session.execute(RENEW, {**self._named, "done": done}).fetchone()
             except (InvalidInput, psycopg.Error):  # the next round connects again
                 if session is not None:
                     session.close()
@@ -67,11 +92,17 @@ class Presence:
             if word not in ("", last):
                 self._on_told(word)
             last = word
+            if done:
+                self._done = ""
         with contextlib.suppress(InvalidInput, psycopg.Error):
             session = session or connect(self._address, writing=True)
             session.execute("DELETE FROM albatross.processes WHERE kind = %(kind)s AND node = %(node)s AND pid = %(pid)s", self._named)
         if session is not None:
             session.close()
+
+    def obeyed(self, word: str) -> None:
+        """Remove a message, with the next heartbeat: it may be sent again."""
+        self._done = word
 
     def end(self) -> None:
         self._ended.set()

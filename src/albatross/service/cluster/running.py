@@ -15,7 +15,7 @@ from msgspec.structs import replace as replaced
 from albatross.core.errors import InvalidInput
 from albatross.core.sharing.exchange import check_shards
 from albatross.service.cluster.front import free_port
-from albatross.service.cluster.processes import RESTART, STOP, SUPERVISOR, Presence, present, tell, told
+from albatross.service.cluster.processes import RESTART, STOP, SUPERVISOR, NotAlone, Presence, present, tell, told
 from albatross.service.cluster.supervising import Supervisor
 from albatross.service.engine.learned.options import Options, new_genesis, policy_of
 from albatross.service.engine.opening import try_out
@@ -23,7 +23,7 @@ from albatross.service.http.access.keys import Keys
 from albatross.service.http.process import Address
 from albatross.service.storage.events import encode
 from albatross.service.storage.postgres.home import PostgresHome, snapshots_of
-from albatross.service.storage.postgres.session import connect, name_of, shards_of, understood
+from albatross.service.storage.postgres.session import Session, connect, name_of, shards_of, understood
 from albatross.service.storage.postgres.sharing import create_shards
 from albatross.service.storage.store import Row
 
@@ -71,10 +71,10 @@ def run(address: str, listen: Address, fronts: int, ray_address: str | None, sna
     listen = replace(listen, port=port)
     url = f"http://{f'[{listen.host}]' if ':' in listen.host else listen.host}:{port}"
     _heed(stopping)
-    _begin(ray, ray_address)
-    _heed(stopping)  # once more: Ray would end at once
-    presence = Presence(address, SUPERVISOR, url, lambda word: (stopping if word == STOP else restarting).set())
+    presence = _alone(address, url, lambda word: (stopping if word == STOP else restarting).set(), stopping)
     try:
+        _begin(ray, ray_address)
+        _heed(stopping)  # once more: Ray would end at once
         folder = snapshots if snapshots is None or "://" in snapshots else str(Path(snapshots).absolute())
         if not stopping.is_set():
             supervisor = Supervisor(
@@ -86,6 +86,7 @@ def run(address: str, listen: Address, fronts: int, ray_address: str | None, sna
                 if restarting.is_set():
                     supervisor.restart(stopping)
                     restarting.clear()
+                    presence.obeyed(RESTART)
             log.info("stopping")
             supervisor.stop()
     finally:
@@ -94,6 +95,18 @@ def run(address: str, listen: Address, fronts: int, ray_address: str | None, sna
         if held is not None:
             held.close()
     log.info("stopped")
+
+
+def _alone(address: str, url: str, on_told: Callable[[str], None], stopping: threading.Event) -> Presence:
+    """The presence of the only supervisor. One that was killed is present until it was silent for long enough: wait for that."""
+    known: NotAlone | None = None
+    while True:
+        try:
+            return Presence(address, SUPERVISOR, url, on_told, alone=True)
+        except NotAlone as other:
+            if stopping.wait(LOOK_SECONDS) or (known is not None and other.until != known.until):
+                raise
+            known = other
 
 
 def _heed(stopping: threading.Event) -> None:
@@ -114,20 +127,33 @@ def _begin(ray: Any, address: str | None) -> None:
 
 def restart(address: str, wait: Callable[[float], object]) -> None:
     """Replace all processes of a cluster by new ones, one after the other, and wait until that is done."""
-    with contextlib.closing(connect(address, writing=True)) as session, understood(name_of(address)):
-        if not tell(session, RESTART, SUPERVISOR):
-            raise InvalidInput(f"no cluster runs at {name_of(address)}; accepted: one that albatross cluster start runs")
-        while told(session, SUPERVISOR) == [RESTART]:
+    where = name_of(address)
+    with contextlib.closing(connect(address, writing=True)) as session, understood(where):
+        if not present(session):
+            raise InvalidInput(f"no cluster runs at {where}; accepted: one that albatross cluster start runs")
+        if told(session, SUPERVISOR) != [""]:
+            raise InvalidInput(f"the cluster at {where} is being restarted or stopped by another command; accepted: one at a time")
+        tell(session, RESTART, SUPERVISOR)
+        while (words := told(session, SUPERVISOR)) == [RESTART]:
             wait(0.1)
+        if words != [""]:
+            raise InvalidInput(f"the cluster at {where} has ended before every process was replaced; accepted: one that runs")
 
 
 def stop(address: str, wait: Callable[[float], object]) -> int:
     """Tell a cluster to stop, and wait until it has. Returns how many processes there were."""
-    with contextlib.closing(connect(address, writing=True)) as session, understood(name_of(address)):
+    where = name_of(address)
+    with contextlib.closing(connect(address, writing=True)) as session, understood(where):
+        _check_begun(session, where)
         count = tell(session, STOP)
         while present(session):
             wait(0.1)
     return count
+
+
+def _check_begun(session: Session, where: str) -> None:
+    if not shards_of(session, where):
+        raise InvalidInput(f"{where} has no log of albatross; accepted: one that albatross cluster init made")
 
 
 def homes_of(address: str, snapshots: str | Path | None) -> list[PostgresHome]:
@@ -142,11 +168,8 @@ def status(address: str) -> dict[str, Any]:
     """The running processes, as recorded in the database."""
     where = name_of(address)
     with contextlib.closing(connect(address)) as session, understood(where):
-        if not shards_of(session, where):
-            raise InvalidInput(f"{where} has no log of albatross; accepted: one that albatross cluster init made")
-        rows = session.execute(
-            "SELECT shard, epoch, owner, seq, until > clock_timestamp() FROM albatross.shards WHERE shard >= 0 ORDER BY shard"
-        ).fetchall()
+        _check_begun(session, where)
+        rows = session.execute(SHARDS).fetchall()
         several = len(rows) > 1
         version = session.execute("SELECT coalesce(max(version), 0) FROM albatross.payloads").fetchone() if several else None
         processes = present(session)

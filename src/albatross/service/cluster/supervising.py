@@ -3,12 +3,16 @@
 import contextlib
 import threading
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import psycopg
+import structlog
 
 from albatross.core.errors import InvalidInput
+from albatross.service.api.errors import StorageFailed
 from albatross.service.cluster.front import Front
-from albatross.service.cluster.processes import FRONT, STOP, SUPERVISOR, Process, present, tell
+from albatross.service.cluster.processes import FRONT, STOP, Process, present, tell
 from albatross.service.cluster.shard import Shard
 from albatross.service.http.process import Address
 from albatross.service.storage.postgres.session import NotNow, Session, connect
@@ -23,6 +27,13 @@ AGAIN_SECONDS = 0.1
 SILENT_SECONDS = 30.0
 """A shard whose lease expired this many seconds ago is killed and restarted: it hangs, or its machine was paused."""
 
+PASSING = (NotNow, StorageFailed)
+"""Errors of a process that a later try may not meet: the database was away."""
+AWAY = (*PASSING, psycopg.Error)
+
+A = TypeVar("A")
+log = structlog.get_logger()
+
 SILENT = """
 SELECT shard, epoch FROM albatross.shards WHERE until < clock_timestamp() - %s * interval '1 second' AND shard >= 0 AND owner <> ''
 """
@@ -35,7 +46,7 @@ class Supervisor:
         self, ray: Any, address: str, shards: Sequence[tuple[int, str | None]], fronts: int, serving: tuple[Address, int, str], local: bool
     ) -> None:
         """`local`: this Ray has no other machines."""
-        self._ray, self._address = ray, address
+        self._ray, self._address, self._fronts = ray, address, fronts
         kept: dict[str, Any] = {"max_restarts": -1, "max_task_retries": 0, "num_cpus": 0, "scheduling_strategy": "SPREAD"}
         shard_actor, front_actor = ray.remote(Shard).options(**kept, max_concurrency=CALLS), ray.remote(Front).options(**kept)
         self._shards: list[Any] = [shard_actor.remote(address, number, folder, LOCAL if local else None) for number, folder in shards]
@@ -76,7 +87,7 @@ class Supervisor:
                 self._opened.add(shard)
 
     def _end_silent(self) -> None:
-        with contextlib.suppress(InvalidInput), contextlib.closing(connect(self._address)) as session:
+        with contextlib.suppress(*AWAY), contextlib.closing(connect(self._address)) as session:
             for shard, epoch in session.execute(SILENT, (SILENT_SECONDS,)).fetchall():
                 if (shard, epoch) not in self._ended:  # only once: a new process may take long to start
                     self._ended.add((shard, epoch))
@@ -87,8 +98,9 @@ class Supervisor:
         try:
             self._ray.get(call)
         except self._ray.exceptions.RayTaskError as error:
-            if isinstance(error.cause, InvalidInput | OSError) and not isinstance(error.cause, NotNow):
+            if isinstance(error.cause, InvalidInput) and not isinstance(error.cause, PASSING):
                 raise InvalidInput(f"a front cannot serve: {error.cause}") from None
+            log.warning("a front has failed and is started again", error=type(error.cause).__name__)
         except self._ray.exceptions.RayActorError:
             pass  # Ray has restarted it
 
@@ -100,25 +112,30 @@ class Supervisor:
                 with contextlib.suppress(self._ray.exceptions.RayError):
                     self._ray.get(shard.state.remote(), timeout=SILENT_SECONDS)
                     break
-        with contextlib.closing(connect(self._address, writing=True)) as session:
-            for front in _fronts(session):
-                if not stopping.is_set():
-                    self._replace_front(session, front, stopping)
-            tell(session, "", SUPERVISOR)
+        for front in self._all_fronts(stopping):
+            self._asked(lambda session, front=front: tell(session, STOP, front), stopping)  # type: ignore[misc]
+            self._all_fronts(stopping, without=front)  # another has replaced it
 
-    def _replace_front(self, session: Session, front: Process, stopping: threading.Event) -> None:
-        """Let a front answer its requests and end its process, and wait until another has replaced it."""
-        before = _fronts(session)
-        tell(session, STOP, front)
+    def _all_fronts(self, stopping: threading.Event, without: Process | None = None) -> list[Process]:
+        """The fronts, as soon as all of them are there; none after a signal to stop."""
         while not stopping.wait(AGAIN_SECONDS):
             self.look()
-            now = _fronts(session)
-            if front not in now and len(now) >= len(before):
-                return
+            found = self._asked(_fronts, stopping) or []
+            if without not in found and len(found) >= self._fronts:
+                return found
+        return []
+
+    def _asked(self, question: Callable[[Session], A], stopping: threading.Event) -> A | None:
+        """What the database says, as soon as it can be reached. None after a signal to stop."""
+        while not stopping.is_set():
+            with contextlib.suppress(*AWAY), contextlib.closing(connect(self._address, writing=True)) as session:
+                return question(session)
+            stopping.wait(AGAIN_SECONDS)
+        return None
 
     def stop(self) -> None:
         """Let all answer waiting requests, write snapshots, and end."""
-        with contextlib.closing(connect(self._address, writing=True)) as session:
+        with contextlib.suppress(*AWAY), contextlib.closing(connect(self._address, writing=True)) as session:
             tell(session, STOP)
             end, running = time.monotonic() + DRAIN_SECONDS, list(self._running)
             while running and time.monotonic() < end and _fronts(session):

@@ -74,6 +74,10 @@ def test_a_shard_that_starts_again_on_another_port_is_found(database: str, tmp_p
         await asyncio.to_thread(front.wait_ready, 60)
         told = [await asked(front, Feedback(f"first {user}", 3, user=user, item="tea")) for user in USERS]
         await asyncio.to_thread(shards[0].close)
+        async with asyncio.timeout(10):
+            while front.readiness.ready:  # nobody has asked the shard meanwhile
+                await asyncio.sleep(0)
+        assert front.readiness.detail == "shards are being started: 0"
         meanwhile = [asyncio.create_task(asked(front, Feedback(f"then {user}", 4, user=user, item="tea"))) for user in USERS]
         await meanwhile[1]
         assert not meanwhile[0].done()  # the shard of that user is away
@@ -127,4 +131,17 @@ def test_after_a_long_pause_an_owner_is_not_sure_until_it_has_renewed_its_lease(
     assert lease.is_sure
     lease.lost = lease_module.fenced("here")
     assert not lease.is_sure
+    lease.release()
+
+
+def test_an_owner_whose_connection_has_ended_knows_it_at_once(database: str) -> None:
+    """Another may be the owner from then on, long before the lease would have to be renewed."""
+    lease = Lease(database, 0, seconds=600)
+    with contextlib.closing(connect(database)) as session:
+        session.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'albatross lease'")
+    other = Lease(database, 0)
+    lease._thread.join(60)
+    assert not lease.is_sure
+    assert "the connection" in str(lease.lost)
+    other.release()
     lease.release()

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -14,7 +15,7 @@ from albatross.service.cluster.lines.addresses import Address, find_addresses, m
 from albatross.service.cluster.lines.frames import RANDOM, BrokenLine, Frames, is_proof, proof_of, random_number
 from albatross.service.cluster.lines.listening import PROOF_SECONDS, settle_socket
 from albatross.service.cluster.lines.packing import packed_request, unpacked_answer
-from albatross.service.cluster.lines.router import AWAY, Settle, Settled
+from albatross.service.cluster.lines.router import AWAY, Router, Settle, Settled
 from albatross.service.engine.tickets import Ticket
 from albatross.service.storage.postgres.session import Session, connect
 
@@ -184,14 +185,18 @@ class _Speaking(asyncio.Protocol):
 class Links:
     """Connections to all shards, whose addresses are looked up in the database again and again."""
 
-    def __init__(self, database: str, links: Sequence[Link], on_reached: Sequence[Callable[[], None]]) -> None:
-        """`on_reached`: called whenever a shard is reached, each for its own."""
+    def __init__(self, database: str, links: Sequence[Link], routers: Sequence[Router]) -> None:
+        """`routers`: told when their shards are reached, and when the connection is lost."""
         self._database, self._links = database, links
         self._session: Session | None = None
         self._lost = asyncio.Event()
-        for link, reached in zip(links, on_reached, strict=True):
-            link.on_reached, link.on_lost = reached, self._lost.set
+        for link, router in zip(links, routers, strict=True):
+            link.on_reached, link.on_lost = router.reached, partial(self._lose, router)
         self._task = asyncio.get_running_loop().create_task(self._keep())
+
+    def _lose(self, router: Router) -> None:
+        router.lost()
+        self._lost.set()
 
     async def _keep(self) -> None:
         while True:

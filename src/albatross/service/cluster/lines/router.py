@@ -85,6 +85,11 @@ class Router:
             self._changed.notify_all()
         self._send_waiting()
 
+    def lost(self) -> None:
+        """Record that the shard is away, also if nothing is under way to it."""
+        with self._changed:
+            self._reached = False
+
     def wait_reached(self, timeout: float | None = None) -> bool:
         """Wait until the shard answers; returns whether it does."""
         with self._changed:

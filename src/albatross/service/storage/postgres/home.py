@@ -96,8 +96,8 @@ class PostgresHome:
             if manifest.seq > head.seq:
                 raise DamagedLog(
                     f"{self._name} is damaged: the log ends at event {head.seq}, but events up to {manifest.seq} were acknowledged, "
-                    f"as {path} says. Keep a copy; a backup may have them. "
-                    f"To go on without them: albatross doctor {self._name} --accept-loss"
+                    f"as {path} says. Keep a copy; a backup may have them. To go on without them: "
+                    + (f"albatross cluster accept-loss {self._name}" if self._said else f"albatross doctor {self._name} --accept-loss")
                 )
 
     def release(self) -> None:
@@ -143,7 +143,8 @@ class PostgresHome:
 
     def accept_loss(self) -> tuple[Head | None, Head]:
         """Accept the log as it is as complete. Returns its head as recorded, and as it is now."""
-        with contextlib.closing(PostgresReader(self.address, self.shard, marked=False)) as log:
+        several = self.shards > 1  # then other logs and the catalogue know of the missing rows: the log must end where its head says
+        with contextlib.closing(PostgresReader(self.address, self.shard, marked=several)) as log:
             for _ in log.read():  # the rest must be undamaged
                 pass
             now = log.head

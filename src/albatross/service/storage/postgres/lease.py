@@ -5,6 +5,7 @@ not depend on it.
 """
 
 import os
+import selectors
 import socket
 import threading
 import time
@@ -56,7 +57,7 @@ class Lease:
             self._session.close()
             raise
         self.renewed(began)
-        self._ended = threading.Event()
+        self._ended, self._end = socket.socketpair()
         self._thread = threading.Thread(target=self._keep, name="albatross-lease", daemon=True)
         self._thread.start()
 
@@ -96,10 +97,22 @@ class Lease:
         """The lease was renewed by a statement that began at this time of the monotonic clock."""
         self._sure_until = max(self._sure_until, began + self.seconds)
 
+    def _wait(self) -> bool:
+        """Wait until the lease should be renewed: after a time, or when its connection has something to say, which may be its end.
+
+        An owner whose connection has ended may be replaced at once, and must know. Returns False after `release`.
+        """
+        with selectors.DefaultSelector() as ready:
+            ready.register(self._ended, selectors.EVENT_READ)
+            ready.register(self._session.fileno(), selectors.EVENT_READ)
+            return all(key.fileobj is not self._ended for key, _ in ready.select(self.seconds / 3))
+
     def _keep(self) -> None:
-        while not self._ended.wait(self.seconds / 3):
-            began = time.monotonic()
+        while True:
             try:
+                if not self._wait():
+                    return
+                began = time.monotonic()
                 renewed = self._session.execute(RENEW, (self.seconds, self.shard, self.epoch)).rowcount
             except psycopg.Error as error:
                 self.lost = StorageFailed(f"the connection to {self.where} was lost ({' '.join(str(error).split())})")
@@ -111,8 +124,9 @@ class Lease:
 
     def release(self) -> None:
         """Give the shard back, so that the next owner need not wait."""
-        self._ended.set()
+        self._end.close()
         self._thread.join()
+        self._ended.close()
         try:
             if self.lost is None:
                 self._session.execute(RENEW, (0.0, self.shard, self.epoch))

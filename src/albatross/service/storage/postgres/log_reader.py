@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from albatross.service.storage.mark import Head
 from albatross.service.storage.postgres.bases import base_version_of, read_base
-from albatross.service.storage.postgres.session import Session, connect, name_of, understood
+from albatross.service.storage.postgres.session import Session, connect, name_of, shards_of, understood
 from albatross.service.storage.postgres.wire import Kept
 from albatross.service.storage.store import NO_CHAIN, SALT, Base, DamagedLog, Found, Written, check_rows, digest_of
 
@@ -42,9 +42,11 @@ class PostgresReader:
         if marked is None:
             raise DamagedLog(f"{self.where} is damaged: there is no head of shard {self.shard}")
         if Head(*marked) != head:
+            alone = shards_of(self._session, self.where) == 1
+            how = f"To go on with what there is: albatross doctor {self.where} --accept-loss" if alone else "No command can mend this"
             raise DamagedLog(
-                f"{self.where} is damaged: the log ends at event {head.seq}, but events up to {marked[0]} were acknowledged. "
-                f"Keep a copy; a backup may have them. To go on with what there is: albatross doctor {self.where} --accept-loss"
+                f"{self.where} is damaged: the log {'' if alone else f'of shard {self.shard} '}ends at event {head.seq}, "
+                f"but events up to {marked[0]} were acknowledged. Keep a copy; a backup may have them. {how}"
             )
         return head
 

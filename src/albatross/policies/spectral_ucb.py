@@ -14,6 +14,7 @@ from albatross.core.parameters import parameter
 from albatross.core.policy import Need, Policy
 from albatross.core.streams import Streams
 from albatross.kernels.fitting.offline import fit_factors
+from albatross.kernels.fitting.spectrum import spectrum
 from albatross.kernels.linear import Matrix, Vector, dot
 from albatross.kernels.operations import Items, Slate, implements, select, update
 from albatross.kernels.search.scoring import best_position, plain_scores, scoring_block
@@ -76,11 +77,11 @@ class SpectralUCB(Policy):
 
     def init(self, n_users: int, n_items: int, streams: Streams, truth: Truth | None) -> "State":
         weights = self._weights(n_items, streams, truth)
-        values, vectors = np.linalg.eigh(np.diag(weights.sum(axis=1)) - weights)
+        values, vectors = spectrum(np.diag(weights.sum(axis=1)) - weights, self.n_eigenvectors)
         values = np.maximum(values, 0.0) + self.ridge
         kept, size = min(len(values), self.n_eigenvectors), min(len(values), n_items)
         coordinates = np.zeros((self.n_eigenvectors, n_items))
-        coordinates[:kept, :size] = vectors[:size, :kept].T
+        coordinates[:kept, :size] = vectors[:, :size]
         prior = np.full(self.n_eigenvectors, 1.0 / self.ridge)
         prior[:kept] = 1.0 / values[:kept]
         widths = np.zeros(n_items)

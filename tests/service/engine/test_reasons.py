@@ -58,8 +58,8 @@ def test_contributions_of_clicks_sum_to_the_mean(tmp_path: Path) -> None:
             for item in range(6):
                 if (user, item) != (0, 5):
                     shop.rate_item(f"u{user}", f"i{item}", float(user < 2 * item))
-        for item in ("i5", "i3"):
-            told = explained(shop, "u0", item)
+        for shown in ("i5", "i3"):
+            told = explained(shop, "u0", shown)
             assert told.base is not None
             assert told.base + sum(part.part for part in told.parts) + told.others == pytest.approx(told.mean, abs=1e-9)
 

@@ -76,8 +76,8 @@ def weight_for_user(state: Any, moments: Vector, plays: int) -> float:
     if plays == 0:
         return 0.0
     if clicks > 0.0:
-        return click_weight(figures.share, plays, figures.origin + moments[moments.size - 2], clicks)  # type: ignore[no-any-return]
-    return pair_weight(figures.share, plays)  # type: ignore[no-any-return]
+        return click_weight(figures.share, plays, figures.origin + moments[moments.size - 2], clicks)
+    return pair_weight(figures.share, plays)
 
 
 @kernel

@@ -37,7 +37,7 @@ def ratings_of_pair(state: Any, user: int, item: int) -> int:
 @kernel
 def weigh_further(state: Any, moments: Vector, plays: int, more: int) -> float:
     """The increase of the weight of a pair for its user, with so many further ratings of the item with these moments."""
-    return weight_for_user(state, moments, plays + more) - weight_for_user(state, moments, plays)  # type: ignore[no-any-return]
+    return weight_for_user(state, moments, plays + more) - weight_for_user(state, moments, plays)
 
 
 @kernel

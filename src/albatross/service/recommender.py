@@ -6,6 +6,7 @@ from pathlib import Path
 from albatross import policies
 from albatross.core.policy import Policy
 from albatross.service.api.requests import Request
+from albatross.service.api.rules import By
 from albatross.service.api.verbs import A, Verbs
 from albatross.service.engine.engine import Engine
 from albatross.service.settings.force import options_of, settle
@@ -41,6 +42,7 @@ class Recommender(Verbs):
         events: Mapping[str, float] | None = None,
         silence: tuple[float, float] | None = None,
         retention: float | None = None,
+        strangers: By | None = None,
         items: Sequence[str] = (),
         users: Sequence[str] = (),
         durability: str | None = None,
@@ -58,6 +60,7 @@ class Recommender(Verbs):
         events: named events and their rewards, for example {"click": 1, "purchase": 5}; `set_rewards` changes them later.
         silence: seconds and a reward: after so long, an item without an answer counts as answered with this reward.
         retention: seconds after which a decision without an answer is dropped from the log; never, unless given.
+        strangers: what users without ratings are shown: policy (what it predicts for everybody), popular, or new; policy unless given.
         items, users: known from the beginning, in a new folder.
         durability: commit, or relaxed; commit unless given.
         accept_changed_policy: if the source of your own policy has changed, rebuild the model from the whole log.
@@ -71,6 +74,7 @@ class Recommender(Verbs):
             "events": None if events is None else dict(events),
             "silence": silence,
             "retention": retention,
+            "strangers": strangers,
             "durability": durability,
             "accept_changed_policy": accept_changed_policy,
         }

@@ -11,6 +11,7 @@ import pytest
 
 from albatross import Recommender
 from albatross.cli import main
+from albatross.core.errors import InvalidInput
 from albatross.policies.alb import ALB
 from albatross.service.api.errors import BadValue, EventReused, NoEligibleCandidate
 from albatross.service.api.requests import AskSeries, Feedback, FeedbackBatch, Recommend, UpsertItem, UpsertItems
@@ -168,6 +169,26 @@ def test_popular_and_new_are_rankings_of_their_own(tmp_path: Path) -> None:
         assert all(item.propensity == 1.0 for item in drinks.items)
         answer = engine.ask(Feedback("f", 5, drinks.decision_id, item="i9"))
         assert answer.applied
+
+
+def test_strangers_may_be_shown_what_is_popular_until_they_have_rated(tmp_path: Path) -> None:
+    with stocked(tmp_path / "shop", floor=0.0) as engine:
+        popular = engine.ask(Recommend("a", 3, by="popular")).items
+    with Engine(tmp_path / "shop", Options(strangers="popular")) as engine:
+        engine.wait_ready()
+        first = engine.ask(Recommend("b", 3, request_id="b's first"))
+        assert [item.item for item in first.items] == [item.item for item in popular]
+        assert engine.ask(Recommend("b", 3, request_id="b's first")) == first
+        assert engine.ask(Recommend("b", by="new")).item == "i11"
+        # Single items are decided together. A fallback has no explanation.
+        waiting = [engine.submit(Recommend(user, explain="reasons")) for user in ("b", "u1", "b")]
+        assert [answer.result().explanation is None for answer in waiting] == [True, False, True]
+        assert waiting[0].result().item == popular[0].item
+        engine.ask(Feedback("e", 5, first.decision_id, item=first.items[0].item))
+        assert engine.ask(Recommend("b", explain="reasons")).explanation is not None
+    assert main(["verify", str(tmp_path / "shop")]) == 0
+    with pytest.raises(InvalidInput, match="strangers is 'random'; accepted: policy, popular, new"):
+        Engine(tmp_path / "other", Options(strangers="random"))  # type: ignore[arg-type]
 
 
 def test_popularity_and_age_are_no_predictions(tmp_path: Path) -> None:

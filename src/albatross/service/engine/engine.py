@@ -233,7 +233,8 @@ class Engine:
         """Decide, commit, apply and settle together."""
         known, assume_new = self._aside.known_state, self._store.refuses_taken
         while True:
-            engaged = Engaged(self._model, self._store, self.folder, self.options.durability, self._incarnation, known, self._handles)
+            chosen = self.options.durability, self.options.strangers
+            engaged = Engaged(self._model, self._store, self.folder, *chosen, self._incarnation, known, self._handles)
             group = Group(engaged, assume_new)
             try:
                 group.run(tickets, WRITING, READING)

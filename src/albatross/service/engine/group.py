@@ -20,6 +20,7 @@ from albatross.service.api.errors import (
     UnknownDecision,
 )
 from albatross.service.api.requests import Recommend, Request
+from albatross.service.api.rules import By
 from albatross.service.engine.answering import decision_of
 from albatross.service.engine.checking import handles_asked, is_likely_new
 from albatross.service.engine.deciding.overlay import Overlay
@@ -56,6 +57,8 @@ class Engaged(NamedTuple):
     store: Store
     folder: Path
     durability: str
+    strangers: By
+    """By what items are ranked for users without ratings."""
     incarnation: str
     known_state: tuple[int, str] | None
     """Event and state id of the last snapshot."""
@@ -108,7 +111,8 @@ class Group:
         decided: list[tuple[Ticket, int, Decided, Explanation | Raw | None]] = []
         """With the numbers of their events."""
         try:
-            ahead = decide_together(self.view, requests, self.kept, self.head, self.now, self.engaged.incarnation)
+            engaged = self.engaged
+            ahead = decide_together(self.view, requests, self.kept, self.head, self.now, engaged.incarnation, engaged.strangers)
         except Exception:  # a bug: handled one by one, it affects no other request
             self.view, ahead = Overlay(self.model), [None] * len(tickets)
         for ticket, request, new, outcome in zip(tickets, requests, assumed, ahead, strict=True):

@@ -10,13 +10,15 @@ from albatross.service.api.answers import Accepted, ItemAccepted, LineAnswer, Re
 from albatross.service.api.errors import NotJson, Refused, TooLarge
 from albatross.service.api.requests import Feedback, FeedbackBatch, Request, UpsertItem, UpsertItems
 from albatross.service.api.values import MOST_EVENTS
-from albatross.service.http.problems import LONGEST_DETAIL, of_error
+from albatross.service.http.problems import of_error
 from albatross.service.http.strict_json import read_as, shorten
 
 PORTION = 100
 """Lines that are read at a time. They block the event loop for less than a millisecond …"""
 PORTION_BYTES = 2**14
 """… if they are short. Long ones are fewer: at most so many bytes and one line."""
+LONGEST_DETAIL = 200
+"""Characters of a refusal: fewer than in a problem document, because ten thousand of them are one answer."""
 SLICE = 500
 """Lines that are committed together. A commit of one line takes as long as one of a hundred; 500 lines keep the engine busy for 10 ms."""
 SLICE_BYTES = 2**17

@@ -1,7 +1,8 @@
 """The table of settings. It gives the flags of the command line, the keys of the configuration file and lines of `albatross doctor`."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
+from albatross.service.api.rules import By
 from albatross.service.engine.learned.options import FLOOR, QUEUE
 from albatross.service.settings.kinds import EVENTS, HOSTS, ORIGINS, PATH, SCALE, SILENCE, SWITCH, TEXT, TIME, Kind, choice, number, whole
 
@@ -77,6 +78,13 @@ SETTINGS: tuple[Setting, ...] = (
         TIME,
         "How long a decision without an answer stays in the log, as 90d; for ever if not given. A later answer is refused.",
         "90d",
+    ),
+    Setting(
+        "strangers",
+        choice(*get_args(By)),
+        "What users without ratings are shown: what the policy predicts for everybody, popular items, or new ones. policy if not given.",
+        "popular",
+        "policy",
     ),
     Setting(
         "durability",

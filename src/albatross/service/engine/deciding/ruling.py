@@ -18,7 +18,7 @@ from albatross.core.asking.together import best_of_slate
 from albatross.core.streams import Turner
 from albatross.kernels.operations import ALL_ITEMS, Items, Slate, offers, suppose
 from albatross.service.api.requests import Recommend
-from albatross.service.api.rules import Fresh, Quota, Where
+from albatross.service.api.rules import By, Fresh, Quota, Where
 from albatross.service.api.values import Seen
 from albatross.service.engine.deciding import choosing
 from albatross.service.engine.deciding.choosing import (
@@ -147,6 +147,11 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
         best_ranked = best_of_slate(agent, random, offered, listed) if whole else []
         explanation = explain(view, agent, request.whom, pending.tolist(), placed, best_ranked, whole)
     return outcome_of(model, request, model_seq, at, incarnation, placed, explanation, rules_of(request))
+
+
+def by_of(model: Model, request: Recommend, strangers: By) -> By:
+    """By what the items of a request are ranked. `strangers`: by what they are for users without ratings, if the request does not say."""
+    return strangers if request.by == "policy" != strangers and not model.ratings_of(request.whom) else request.by
 
 
 def _fill_slate(agent: Agent, user: int, items: Items, counted: Items, turner: Turner, then: bytes) -> None:

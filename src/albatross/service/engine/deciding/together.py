@@ -15,12 +15,13 @@ from albatross.kernels.operations import Items, offers, suppose
 from albatross.service.api.answers import Explanation
 from albatross.service.api.errors import Refused
 from albatross.service.api.requests import Feedback, Recommend, Request
+from albatross.service.api.rules import By
 from albatross.service.api.values import Explain, check_id
 from albatross.service.engine.checking import EXPLAINED
 from albatross.service.engine.deciding.choosing import Outcome, eligible, outcome_of, stream_name
 from albatross.service.engine.deciding.overlay import Overlay
 from albatross.service.engine.deciding.reasoning import CLOSE, explained, finite, reasons_for
-from albatross.service.engine.deciding.ruling import decide, rules_of
+from albatross.service.engine.deciding.ruling import by_of, decide, rules_of
 from albatross.service.engine.learned.filtering import check_where
 from albatross.service.engine.learned.model import NONE
 from albatross.service.storage.events import Placed
@@ -47,7 +48,13 @@ class Alike(NamedTuple):
 
 
 def decide_together(
-    view: Overlay, requests: Sequence[Request[Any]], known: Container[bytes], head: int, at: float, incarnation: str
+    view: Overlay,
+    requests: Sequence[Request[Any]],
+    known: Container[bytes],
+    head: int,
+    at: float,
+    incarnation: str,
+    strangers: By = "policy",
 ) -> list[Outcome | None]:
     """The decisions of a group up to the first request that is neither simple nor a rating: they take the next numbers after the head.
 
@@ -64,7 +71,7 @@ def decide_together(
     for place, request in enumerate(requests):
         if type(request) is Feedback:
             continue
-        if type(request) is not Recommend or not _is_simple(view, request):
+        if type(request) is not Recommend or not _is_simple(view, request) or by_of(view.model, request, strangers) != "policy":
             break
         try:
             if request.request_id is not None:

@@ -11,7 +11,7 @@ from albatross.service.api.values import MOST_NEW_ITEMS
 from albatross.service.engine.answering import decision_of
 from albatross.service.engine.checking import check_recommend
 from albatross.service.engine.deciding.reasoning import explanation_of
-from albatross.service.engine.deciding.ruling import candidates_for, decide, handles_of_request
+from albatross.service.engine.deciding.ruling import by_of, candidates_for, decide, handles_of_request
 from albatross.service.engine.group import Finish, Group
 from albatross.service.engine.handling.visiting import visitor_name
 from albatross.service.storage.events import Item
@@ -31,6 +31,7 @@ def recommend(group: Group, request: Recommend) -> Finish:
         request = replace(request, user=visitor_name(group.engaged.incarnation, seq, genesis.shard, genesis.shards))
     else:
         request = replace(request, user=group.model.visitors.here(request.user))
+    request = replace(request, by=by_of(group.model, request, group.engaged.strangers))
     if fresh and set(fresh) <= set(request.exclude):  # they may leave nothing to show; a refused request must add no items
         candidates_for(group.view, request, group.view.waiting_for(request.whom, group.head + len(group.early) + 1), group.now)
     view = group.view.with_items(fresh) if fresh else group.view

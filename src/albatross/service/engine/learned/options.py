@@ -3,7 +3,7 @@
 import secrets
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 from msgspec import Struct
 
@@ -14,6 +14,7 @@ from albatross.core.policy import Policy
 from albatross.kernels.building.sources import is_ours
 from albatross.kernels.compiling import source_fingerprint
 from albatross.service.api.errors import BadValue
+from albatross.service.api.rules import By
 from albatross.service.api.values import check_id
 from albatross.service.engine.learned.reacting import check_rewards
 from albatross.service.storage.events import FORMAT, Adopt, Genesis, Outside
@@ -46,6 +47,8 @@ class Options(Struct, frozen=True):
     """After so many seconds without an answer, an item of a decision counts as answered with this reward. None: never."""
     retention: float | None = None
     """After so many seconds, a decision without an answer is dropped from the log. None: never."""
+    strangers: By = "policy"
+    """By what items are ranked for users without ratings."""
     items: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
     """Known from the beginning, in this order. Used only for a new folder."""
@@ -62,6 +65,8 @@ def check_options(options: Options) -> None:
     check_whole("snapshot_every", options.snapshot_every, 0)
     if options.retention is not None and not 0 < options.retention < 1e11:
         raise InvalidInput(f"retention is {options.retention:g} seconds; accepted: more than 0")
+    if options.strangers not in get_args(By):
+        raise InvalidInput(f"strangers is {options.strangers!r}; accepted: {', '.join(get_args(By))}")
     if options.durability not in ("commit", "relaxed"):
         raise InvalidInput(f"durability is {options.durability!r}; accepted: commit, relaxed")
 

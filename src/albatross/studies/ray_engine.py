@@ -10,7 +10,7 @@ from albatross.core.errors import InvalidInput
 from albatross.core.extras import install_command
 from albatross.studies.trials import Result, Trial, run
 
-STILLBORN = "Starting Ray client server failed"
+STILLBORN = ("Starting Ray client server failed", "psutil.ZombieProcess", "psutil.NoSuchProcess")
 """Ray's head forks a server for each client out of a process of many threads, and now and then it dies at once. The next one lives."""
 TRIES = 3
 
@@ -55,7 +55,7 @@ def _start(ray: Any, address: str | None) -> None:
             ray.init(address=address or "local", include_dashboard=False, log_to_driver=False, logging_level="ERROR")
             return
         except (ConnectionError, RuntimeError, ValueError) as error:
-            if left and STILLBORN in str(error):
+            if left and any(sign in str(error) for sign in STILLBORN):
                 continue
             hint = "its head must run with --ray-client-server-port and --runtime-env-agent-port, both with a number"
             raise InvalidInput(f"no Ray cluster answers at {address}; {hint}: {error}") from error

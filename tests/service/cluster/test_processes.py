@@ -7,11 +7,13 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from io import StringIO
 from types import SimpleNamespace
 
 import psycopg
 import pytest
 import ray.exceptions
+import structlog
 from places import Place
 
 from albatross.cli import main
@@ -20,6 +22,7 @@ from albatross.service.api.errors import StorageFailed
 from albatross.service.cluster import running
 from albatross.service.cluster.processes import RESTART, SUPERVISOR, Presence
 from albatross.service.cluster.supervising import Supervisor, _fronts
+from albatross.service.http.logs import configure_log
 from albatross.service.storage.postgres.session import NotNow
 from albatross.service.tools.private_postgres import PrivatePostgres
 
@@ -129,7 +132,9 @@ def test_a_database_without_a_cluster_has_nothing_to_stop(databases: Place, addr
 
 
 @pytest.mark.parametrize("cause", [NotNow("away"), StorageFailed("lost"), OSError(0, "the keys are out of reach")])
-def test_a_front_that_met_no_database_is_started_again(cause: Exception) -> None:
+def test_a_front_that_met_no_database_is_started_again(cause: Exception, request: pytest.FixtureRequest) -> None:
+    configure_log("text", StringIO())
+    request.addfinalizer(structlog.reset_defaults)
     supervisor_of("", cause)._check_front(None)
     with pytest.raises(InvalidInput, match="a front cannot serve: it is damaged"):
         supervisor_of("", InvalidInput("it is damaged"))._check_front(None)

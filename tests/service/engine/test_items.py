@@ -85,7 +85,7 @@ def test_descriptions_survive_with_and_without_a_snapshot(tmp_path: Path) -> Non
             model = here.engine._model
             assert model.described.known == known
             assert known[7] == Description({"kind": ["k1", "new"]}, 5.0, in_stock=False)
-            assert model.described.having("kind", "k1", 200).sum() == 67
+            assert model.described.having("kind", ["k1"], 200).sum() == 67
             assert model.described.between("price", 0, 9, 200).sum() == 9
         snapshots.remove_all(tmp_path / "shop")
     assert all(int(item.item[1:]) % 3 == 1 for items in decisions for item in items)

@@ -83,7 +83,7 @@ SETTINGS: tuple[Setting, ...] = (
         "strangers",
         choice(*get_args(By)),
         "What users without ratings are shown: what the policy predicts for everybody, popular items, or new ones. policy if not given.",
-        "popular",
+        "policy",
         "policy",
     ),
     Setting(

@@ -56,6 +56,8 @@ TURNS = 20
 WHERE = b'"where": {"attribute": "category", "is": "c3"}'
 REASONS = b'"explain": "reasons"'
 EXPLAIN = b'"explain": true'
+FURTHER = {"… with where": "recommendation", "… with reasons": "recommendation", "… by an event": "durable feedback"}
+"""Requests that say more than they must, and those that do not."""
 ECHOED = ("recommendation", "durable feedback", "… with explain")
 """Requests that are compared with an echo; for an explanation it tells what sending so many bytes costs."""
 POLICIES = {"alb": ("--policy=alb", f"--set=rank={RANK}"), "mean-field": ("--policy=mean-field",)}
@@ -180,11 +182,12 @@ def main() -> int:
         _row("  p99, ms", rated.percentile(0.99)),
         _row("  processor, echoes", echoed("durable feedback"), most=MOST_ECHOES),
         _row("  share by an event", share("… by an event", "durable feedback"), least=LEAST_SHARE),
+        *(_row(f"mean-field, {name[2:]}", ratio(others[plain], others[name]), least=LEAST_SHARE) for name, plain in FURTHER.items()),
     ]
     for row in ("what", "measured", "needed", "met"), ("---",) * 4:
-        print("| {:<20} | {:>9} | {:>8} | {:<6} |".format(*row))
+        print("| {:<24} | {:>9} | {:>8} | {:<6} |".format(*row))
     for what, measured, needed, met in rows:
-        print(f"| {what:<20} | {measured:>9} | {needed:>8} | { ({True: 'yes', False: '**no**', None: '–'}[met]):<6} |")
+        print(f"| {what:<24} | {measured:>9} | {needed:>8} | { ({True: 'yes', False: '**no**', None: '–'}[met]):<6} |")
     print("A share is of the requests that the processor can answer: the time without, divided by the time with it.")
     for policy, found in (("alb", loads), ("mean-field", others)):
         print(f"\nProcessor time a request, µs, {policy}:")

@@ -149,23 +149,26 @@ def account_for(
         if behind < told.size:
             largest[behind], told[behind] = account.rated[position], part
     account.sizes[2] = max(min(count, told.size), 0)
+    all_parts = 0.0
     for position in range(account.sizes[2]):
-        plays, total = _rated(state, user, largest[position])
+        all_parts += abs(told[position])
+    least = WORTH_NAMING * all_parts
+    for position in range(account.sizes[2]):
+        plays, total = 0, 0.0
+        if whole or (told[position] > 0.0 and told[position] >= least):  # no other is named, and looking it up takes a walk
+            plays, total = _rated(state, user, largest[position])
         account.ratings[place, position] = total / plays if plays > 0 else math.nan
-    _name(largest, account.ratings[place], told, account.sizes[2], average, brief)
+    _name(largest, account.ratings[place], told, account.sizes[2], least, average, brief)
 
 
 @kernel
-def _name(items: Items, ratings: Vector, parts: Vector, count: int, average: float, brief: Vector) -> None:
+def _name(items: Items, ratings: Vector, parts: Vector, count: int, least: float, average: float, brief: Vector) -> None:
     """Name the ratings that speak most for the item: those not below the average or, if none of them does, the others."""
-    all_parts = 0.0
-    for position in range(count):
-        all_parts += abs(parts[position])
     column = NAMED
     for liked in (True, False):
         for position in range(count):
             rating, part = ratings[position], parts[position]
-            speaks = part > 0.0 and part >= WORTH_NAMING * all_parts and not math.isnan(rating)
+            speaks = part > 0.0 and part >= least and not math.isnan(rating)
             if speaks and (rating >= average) == liked and column < brief.size:
                 brief[column], brief[column + 1], brief[column + 2] = items[position], rating, part
                 column += NAMED_COLUMNS

@@ -226,8 +226,9 @@ class Group:
 
 
 def _kept(ticket: Ticket, explanation: Explanation | None) -> Explanation | Raw | None:
-    """An explanation until its decision is on disk: as JSON if it becomes that anyway, because its hundred numbers are at hand now."""
-    return Raw(encode(explanation)) if explanation is not None and ticket.becomes_json else explanation
+    """An explanation until its decision is on disk: a whole one as JSON if it becomes that, because its hundred numbers are at hand now."""
+    whole = explanation is not None and ticket.request.explain is True  # type: ignore[attr-defined]
+    return Raw(encode(explanation)) if whole and ticket.becomes_json else explanation
 
 
 Handler = Callable[[Group, Any], Finish]

@@ -84,9 +84,15 @@ async def measure(folder: Path, policy: str) -> tuple[dict[str, list[Load]], dic
                 await echo.load(asks[name], WARM_UP)
                 echoes.setdefault(name, []).append(await echo.load(asks[name]))
             await service.load(recommend, WARM_UP)  # as each echo is
-            for name, ask in asks.items():
-                loads.setdefault(name, []).append(await service.load(ask))
+            for name in rotated(list(asks), turn):
+                loads.setdefault(name, []).append(await service.load(asks[name]))
     return loads, echoes
+
+
+def rotated(names: Sequence[str], turn: int) -> list[str]:
+    """Each name is first as often as it is last: what comes first after a pause is cheaper."""
+    first = turn % len(names)
+    return [*names[first:], *names[:first]]
 
 
 def kernel_seconds(repetitions: int = 2_000) -> tuple[float, float]:

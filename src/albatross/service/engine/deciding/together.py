@@ -165,5 +165,5 @@ def _told(
             for order, (user, waiting, one, number, best, report) in enumerate(every)
         ]
     briefs = [brief[0] for brief in model.accounts.reasons(model.agent, random, rows, True, shown, view.average)]
-    reasons = reasons_for(view, users, placed, numbers, briefs)
-    return [Explanation(model.ratings_of(user), [], [reason], None) for user, reason in zip(users, reasons, strict=True)]
+    reasons, ratings = reasons_for(view, users, placed, numbers, briefs), model.ledger.user_ratings[rows].tolist()
+    return [Explanation(count, [], [reason], None) for count, reason in zip(ratings, reasons, strict=True)]

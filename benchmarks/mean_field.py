@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from albatross import Agent, simulate
 from albatross.core.agent import room_for_best
-from albatross.core.asking.beliefs import choose_supposing
+from albatross.core.asking.together import choose_supposing
 from albatross.core.policy import Policy
 from albatross.environments.synthetic import Gaussian
 from albatross.kernels.compiling import program
@@ -164,7 +164,7 @@ def in_service() -> Iterator[Line]:
 
         def choose(whole: bool, repetition: int, pending: tuple[Any, ...] = pending) -> float:
             place = (repetition % n_users, offered, *pending, whole, ALL_ITEMS)
-            return cpu_seconds(lambda: agent.run(choose_supposing, agent.exploring, *place))
+            return cpu_seconds(lambda: choose_supposing(agent, agent.exploring, *place))
 
         best, whole = medians_in_turns(partial(choose, False), partial(choose, True), 4_000)
         yield Line(f"a choice with {n_pending} pending", Quantity("the best", best), Quantity("whole slate", whole))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from albatross.core.agent import Agent, choose
-from albatross.core.asking.beliefs import choose_supposing
+from albatross.core.asking.together import choose_supposing
 from albatross.core.streams import stream
 from albatross.kernels.mean_field.side_by_side import largest_parts, may_reach
 from albatross.kernels.mean_field.valuing import Scales, reach_of, value_items
@@ -72,8 +72,10 @@ def test_the_choice_is_that_of_the_whole_slate(rank: int, rating: str, supposing
             agent.slate.means.fill(np.nan)
             agent.exploring.bit_generator.state = stream(step, "exploring").bit_generator.state
             ratings = (supposed, np.full(supposed.size, math.nan))
-            place = (user, offered, *ratings) if supposing else (user, offered)
-            position, propensity = agent.run(choose_supposing if supposing else choose, agent.exploring, *place, whole, ALL_ITEMS)
+            if supposing:
+                position, propensity = choose_supposing(agent, agent.exploring, user, offered, *ratings, whole)
+            else:
+                position, propensity = agent.run(choose, agent.exploring, user, offered, whole, ALL_ITEMS)
             outcomes.append((position, propensity, agent.slate.scores[position], agent.slate.means[position], agent.exploring.random()))
             if not whole:
                 chosen_from_few += int(np.isnan(agent.slate.scores).sum() > 0)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from albatross.core.agent import Agent
-from albatross.core.asking.beliefs import choose_supposing
+from albatross.core.asking.together import choose_supposing
 from albatross.core.streams import stream
 from albatross.kernels.mean_field import shelving
 from albatross.kernels.mean_field.bounding import bound_blocks
@@ -131,7 +131,7 @@ class Life:
         return [*told, agent.state_id, agent.exploring.random()]
 
     def suppose(self, user: int, items: Items, rewards: np.ndarray) -> object:
-        chosen = self.agent.run(choose_supposing, stream(0, "supposing"), user, ALL_ITEMS, items, rewards, False, ALL_ITEMS)
+        chosen = choose_supposing(self.agent, stream(0, "supposing"), user, ALL_ITEMS, items, rewards, False, ALL_ITEMS)
         return chosen, self.agent.slate.scores[chosen[0]], self.agent.slate.means[chosen[0]]
 
 

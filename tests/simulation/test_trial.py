@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from albatross import Agent, Recording, simulate
-from albatross.core.asking.beliefs import choose_supposing
+from albatross.core.asking.together import choose_supposing
 from albatross.core.errors import InvalidInput
 from albatross.core.foreign.plain import plain
 from albatross.core.policy import Policy
@@ -211,6 +211,6 @@ def test_ratings_on_their_way_are_supposed_to_be_as_predicted() -> None:
     for step, (user, item, _) in enumerate(shown):
         pending = list(dict.fromkeys(before for other, before, _ in shown[max(step - delay, 0) : step] if other == user))
         supposed = (np.array(pending, np.int32), np.full(len(pending), np.nan))
-        assert agent.run(choose_supposing, agent.exploring, user, ALL_ITEMS, *supposed, False, ALL_ITEMS)[0] == item
+        assert choose_supposing(agent, agent.exploring, user, ALL_ITEMS, *supposed, False, ALL_ITEMS)[0] == item
         if step >= delay:
             agent.update(*shown[step - delay])

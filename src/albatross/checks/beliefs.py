@@ -4,7 +4,8 @@ import numpy as np
 
 from albatross.checks.worlds import experienced
 from albatross.core.agent import Agent
-from albatross.core.asking.beliefs import belief_about, choose_supposing, parts_of_mean, widths_of
+from albatross.core.asking.beliefs import belief_about, parts_of_mean, widths_of
+from albatross.core.asking.together import choose_supposing
 from albatross.core.policy import Policy
 from albatross.core.streams import stream
 from albatross.kernels.operations import ALL_ITEMS, offers, suppose
@@ -15,7 +16,7 @@ USER, ITEM = 2, 5
 def _supposed(agent: Agent, items: list[int], rewards: list[float]) -> tuple[int, np.ndarray, np.ndarray]:
     """The choice, scores and means with these ratings supposed."""
     supposed = (np.array(items, np.int32), np.array(rewards, np.float64))
-    position, _ = agent.run(choose_supposing, stream(3, "check"), USER, ALL_ITEMS, *supposed, True, ALL_ITEMS)
+    position, _ = choose_supposing(agent, stream(3, "check"), USER, ALL_ITEMS, *supposed)
     return position, agent.slate.scores.copy(), agent.slate.means.copy()
 
 

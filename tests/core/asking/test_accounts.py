@@ -40,6 +40,9 @@ def test_an_account_is_what_is_said_one_by_one(policy: Policy) -> None:
         assert widths is not None
         assert found is not None
         assert tuple(account.widths[place]) == widths
+        apart = accounts.parts_of_mean(agent, agent.exploring, USER, item)
+        assert apart is not None
+        assert (apart.items.tolist(), apart.parts.tolist()) == (found.items.tolist(), found.parts.tolist())
         assert account.brief[place][BRIEF.rated] == found.items.size
         assert account.brief[place][BRIEF.total] == pytest.approx(found.parts.sum())
         largest = np.argsort(-np.abs(found.parts), kind="stable")[:MOST_PARTS]
@@ -56,5 +59,6 @@ def test_who_cannot_say_says_so() -> None:
     agent = experienced(ItemMean())
     account = Accounts().of(agent, agent.exploring, USER, True, [0])
     assert account.sizes == [UNKNOWN, UNKNOWN, 0]
+    assert Accounts().parts_of_mean(agent, agent.exploring, USER, 0) is None
     assert account.brief[0][BRIEF.own] == UNKNOWN
     assert np.isnan(account.widths).all()

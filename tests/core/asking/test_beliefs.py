@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from albatross.core.agent import Agent
-from albatross.core.asking.beliefs import belief_about, choose_supposing, parts_of_mean, widths_of
+from albatross.core.asking.beliefs import belief_about, parts_of_mean, widths_of
+from albatross.core.asking.together import choose_supposing
 from albatross.core.policy import Policy
 from albatross.core.streams import stream
 from albatross.environments.synthetic import Gaussian
@@ -31,7 +32,7 @@ def experienced(policy: Policy, ratings: int = 1500) -> Agent:
 
 
 def means_supposing(agent: Agent, items: list[int], rewards: list[float]) -> np.ndarray:
-    agent.run(choose_supposing, stream(0, "drawing"), USER, ALL_ITEMS, np.array(items, np.int32), np.array(rewards), True, ALL_ITEMS)
+    choose_supposing(agent, stream(0, "drawing"), USER, ALL_ITEMS, np.array(items, np.int32), np.array(rewards), True, ALL_ITEMS)
     return agent.slate.means.copy()
 
 

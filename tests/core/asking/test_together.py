@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from albatross.core.agent import Agent
-from albatross.core.asking.beliefs import choose_supposing
-from albatross.core.asking.together import NOT_CHOSEN, best_of_slate, choose_together
+from albatross.core.asking.together import NOT_CHOSEN, best_of_slate, choose_supposing, choose_together
 from albatross.core.policy import Policy
 from albatross.core.streams import Turner
 from albatross.kernels.operations import ALL_ITEMS
@@ -36,7 +35,7 @@ def test_choices_have_the_same_bits(policy: Policy, chance_first: bool) -> None:
         random = turner.turn(name)
         by_chance = chance_first and random.random() < floor
         items, expected = np.array(waiting, np.int32), np.full(len(waiting), np.nan)
-        alone, likely = agent.run(choose_supposing, random, user, OFFERED, items, expected, True, ALL_ITEMS)
+        alone, likely = choose_supposing(agent, random, user, OFFERED, items, expected, True, ALL_ITEMS)
         if by_chance or (not chance_first and random.random() < floor):
             assert position == NOT_CHOSEN
             continue

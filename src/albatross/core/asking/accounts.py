@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from albatross.core.agent import Agent
+from albatross.core.asking.beliefs import Parts
 from albatross.kernels.accounting import NAMED, NAMED_COLUMNS, UNKNOWN, Account, account_for, describe
 from albatross.kernels.building.addressing import by_address
 from albatross.kernels.building.keeping import Kept, parts_of
@@ -134,6 +135,12 @@ class Accounts:
         brief = self._filled(agent, random, users, known, items, average, False).brief
         told: list[list[list[float]]] = brief[: len(users), : len(items[0])].tolist()
         return told
+
+    def parts_of_mean(self, agent: Agent, random: np.random.Generator, user: int, item: int) -> Parts | None:
+        """What all ratings of a known user contribute to the mean of an item, until the next account; None if the policy cannot tell."""
+        account = self._filled(agent, random, [user], True, [[item]], 0.0, False)
+        rated = account.sizes.item(0, 1)
+        return None if rated == UNKNOWN else Parts(account.rated[:rated], account.parts[:rated])
 
     def _filled(
         self,

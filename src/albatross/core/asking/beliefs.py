@@ -1,4 +1,4 @@
-"""What an agent believes, if its policy can tell: about a user, about an item for a user, and under supposed ratings."""
+"""What an agent believes, if its policy can tell: about a user, and about an item for a user."""
 
 from typing import Any, NamedTuple
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from albatross.core.agent import Agent
 from albatross.kernels.building.keeping import parts_of
-from albatross.kernels.operations import Belief, Items, Slate, attribute, believe, offers, suppose, width
+from albatross.kernels.operations import Belief, Items, attribute, believe, offers, width
 
 USUAL_LENGTH = 8
 """Space for a belief while its length is unknown."""
@@ -19,14 +19,6 @@ class Widths(NamedTuple):
     now: float
     after: float
     """After one more rating of it."""
-
-
-def choose_supposing(
-    mind: Any, drawing: Any, user: int, candidates: Items, items: Items, rewards: NDArray[np.float64], whole: bool, best: Items
-) -> tuple[int, float]:
-    state, settings, scratch, slate = parts_of(mind)
-    random = parts_of(drawing).random
-    return suppose(state, settings, scratch, user, candidates, items, rewards, Slate(slate.scores, slate.means, whole, best), random)
 
 
 def describe_user(mind: Any, drawing: Any, user: int, belief: Belief) -> int:

@@ -1,4 +1,4 @@
-"""Many choices in one call of compiled code, each with its own random stream; and the best ranked of one choice."""
+"""Choices under supposed ratings: one, or many in one call of compiled code; and the best ranked of one choice."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from albatross.core.agent import Agent
 from albatross.core.streams import Turner
 from albatross.kernels.building.keeping import parts_of, write_words
-from albatross.kernels.operations import Items, Slate, suppose
+from albatross.kernels.operations import ALL_ITEMS, Items, Slate, suppose
 from albatross.kernels.search.listing import tell_best
 
 NOT_CHOSEN = -1
@@ -41,28 +41,33 @@ def choose_each(
     pending: Items,
     lengths: NDArray[np.int64],
     expected: NDArray[np.float64],
+    whole: bool,
     positions: NDArray[np.int64],
     chosen: NDArray[np.float64],
     best: NDArray[np.int32],
     told: NDArray[np.float64],
 ) -> None:
+    """One choice per user. Without streams the generator goes on from where it is, and nothing is left to chance."""
     state, settings, scratch, slate = parts_of(mind)
     random = parts_of(drawing).random
+    apart = streams.shape[0] > 0
     end = 0
     for step in range(users.size):
-        write_words(numbers, (streams[step, 0], streams[step, 1], streams[step, 2] | np.uint64(1), streams[step, 3]))
-        write_words(spare, (np.uint64(0),))
+        if apart:
+            write_words(numbers, (streams[step, 0], streams[step, 1], streams[step, 2] | np.uint64(1), streams[step, 3]))
+            write_words(spare, (np.uint64(0),))
         begin, end = end, end + lengths[step]
         positions[step] = NOT_CHOSEN
-        if chance_first and random.random() < floor:
+        if apart and chance_first and random.random() < floor:
             continue
         waiting = pending[begin:end]
-        room = Slate(slate.scores, slate.means, False, best[step])
+        room = Slate(slate.scores, slate.means, whole, best[step])
         position, certainty = suppose(state, settings, scratch, users[step], candidates, waiting, expected[: waiting.size], room, random)
-        if position >= 0 and (chance_first or not random.random() < floor):
+        if position >= 0 and (not apart or chance_first or not random.random() < floor):
             positions[step] = position
             chosen[0, step], chosen[1, step], chosen[2, step] = slate.scores[position], slate.means[position], certainty
-            tell_best(room, candidates, told[step])
+            if told.shape[1] > 0:
+                tell_best(room, candidates, told[step])
 
 
 def choose_together(
@@ -88,10 +93,36 @@ def choose_together(
     expected = np.full(max(lengths), math.nan)
     positions, numbers = np.empty(len(users), np.int64), np.zeros((3, len(users)))
     best, told = np.full((len(users), n_best), -1, np.int32), np.zeros((len(users), n_best, 3))
-    places = (np.array(users), candidates, waiting, np.array(lengths), expected)
+    places = (np.array(users), candidates, waiting, np.array(lengths), expected, False)
     agent.run(choose_each, turner.random, *turner.addresses, names, floor, chance_first, *places, positions, numbers, best, told)
     scores, means, certainties = numbers.tolist()
     return Chosen(positions.tolist(), scores, means, certainties, told.tolist())
+
+
+NO_STREAMS = np.frombuffer(b"", np.uint64).reshape(-1, 4)
+"""Not to be written to, as other streams are: otherwise they would be of another type, and all would be compiled twice."""
+NOTHING_TOLD = np.empty((1, 0, 3))
+
+
+def choose_supposing(
+    agent: Agent,
+    random: np.random.Generator,
+    user: int,
+    candidates: Items,
+    items: Items,
+    rewards: NDArray[np.float64],
+    whole: bool = True,
+    best: Items = ALL_ITEMS,
+) -> tuple[int, float]:
+    """The policy's choice as if the user had given these ratings too (NaN: as predicted): its position and its probability.
+
+    The position is `NOT_CHOSEN` if the policy ignores supposed ratings. Nothing is learned. Fills the agent's slate; unless `whole`,
+    perhaps only the places of the choice and of the `best`. It runs the same machine code as `choose_together`.
+    """
+    positions, numbers = np.empty(1, np.int64), np.zeros((3, 1))
+    places = (np.array([user]), candidates, items, np.array([items.size]), rewards, whole)
+    agent.run(choose_each, random, 0, 0, NO_STREAMS, 0.0, True, *places, positions, numbers, best.reshape(1, -1), NOTHING_TOLD)
+    return positions.item(), numbers.item(2, 0)
 
 
 def tell(mind: Any, drawing: Any, candidates: Items, best: Items, told: NDArray[np.float64]) -> None:

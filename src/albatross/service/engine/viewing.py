@@ -9,7 +9,6 @@ from msgspec import UNSET
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from albatross.core.asking.beliefs import parts_of_mean
 from albatross.core.streams import stream
 from albatross.service.api.answers import HistoryEntry, ShownItem, UserView
 from albatross.service.api.errors import NoEligibleCandidate, NotFound, UnknownDecision, UnknownUser
@@ -294,7 +293,7 @@ def _decided(
 def because(model: Model, given: dict[str, list[float]], user: str, item: str) -> Because | None:
     """The contributions of the user's own ratings to the mean of an item, by the current model."""
     row, number = model.users.numbers.get(user), model.items.numbers[item]
-    found = None if row is None else parts_of_mean(model.agent, row, number)
+    found = None if row is None else model.accounts.parts_of_mean(model.agent, model.turner.random, row, number)
     if row is None or found is None or not found.items.size:
         return None
     choose_counting(model.agent, row, np.array([number], np.int32), NONE, stream(model.genesis.seed, "viewing"))

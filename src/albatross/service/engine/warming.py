@@ -11,7 +11,6 @@ from msgspec.json import decode
 from msgspec.structs import replace
 
 from albatross.core.agent import learn
-from albatross.core.asking.beliefs import parts_of_mean
 from albatross.core.errors import InvalidInput
 from albatross.kernels.compiling import cache_root, is_wanted
 from albatross.kernels.operations import join, offers
@@ -38,7 +37,7 @@ LONGEST = 300.0
 def warm(genesis: Genesis, n_items: int = 0) -> None:
     """Run a few events with the same policy on a temporary model, with room for at least so many items.
 
-    If nothing is compiled yet, another process compiles what learns, while this one compiles what chooses.
+    If nothing is compiled yet, another process compiles what learns, while this one compiles what chooses and explains.
     """
     model = _temporary(genesis, n_items)
     if model is None:
@@ -50,13 +49,12 @@ def warm(genesis: Genesis, n_items: int = 0) -> None:
 
 
 def warm_aside(encoded: bytes) -> None:
-    """The work of the other process: learning and explaining, which another engine then finds compiled."""
+    """The work of the other process: learning, which another engine then finds compiled."""
     task = decode(encoded, type=Task)
     model = _temporary(task.genesis, task.n_items)
     if model is not None:
         model.fold_all([2, 3], [Item(0.0, _first(task.genesis)), _rating(task.genesis, "somebody")])
         model.learn()
-        model.accounts.of(model.agent, model.turner.random, 0, True, [0])
 
 
 class Task(Struct):
@@ -113,13 +111,13 @@ def _rating(genesis: Genesis, user: str, event: str = "rating") -> Rated:
 
 
 def _choose(model: Model, genesis: Genesis) -> None:
-    """Decisions, one by one and together; and the parts of a mean, so that both processes have equally much to do."""
+    """Decisions, one by one and together; and their explanations."""
     item = _first(genesis)
     model.fold_all([2], [Item(0.0, item)])
     _decide(model, item, 3, "none", explain=False)
     model.fold_all([4], [_rating(genesis, "somebody")])
     decide_together(Overlay(model), [Recommend("somebody")], (), 4, 0.0, "")
-    parts_of_mean(model.agent, 0, 0)
+    model.accounts.of(model.agent, model.turner.random, 0, True, [0])
 
 
 def _do_everything_else(model: Model, genesis: Genesis) -> None:

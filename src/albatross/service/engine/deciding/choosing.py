@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from albatross.core.agent import Agent, choose, room_for_best
-from albatross.core.asking.beliefs import choose_supposing
-from albatross.core.asking.together import best_of_slate
+from albatross.core.asking.together import best_of_slate, choose_supposing
 from albatross.core.streams import stream
 from albatross.kernels.operations import ALL_ITEMS, Items, offers, suppose
 from albatross.service.api.answers import ConfidenceRegion, Explanation, HistoryEntry, UserView
@@ -118,11 +117,9 @@ def choose_counting(
 
     Nothing of that is learned. Fills the agent's slate; unless `whole`, perhaps only the places of the choice and of the `best`.
     """
-    chosen: tuple[int, float]
     if offers(agent.state, suppose):
-        chosen = agent.run(choose_supposing, random, user, candidates, pending, AS_EXPECTED[: pending.size], whole, best)
-    else:
-        chosen = agent.run(choose, random, user, candidates, whole, best)
+        return choose_supposing(agent, random, user, candidates, pending, AS_EXPECTED[: pending.size], whole, best)
+    chosen: tuple[int, float] = agent.run(choose, random, user, candidates, whole, best)
     return chosen
 
 

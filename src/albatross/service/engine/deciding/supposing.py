@@ -3,7 +3,7 @@
 import numpy as np
 
 from albatross.core.agent import Agent, room_for_best
-from albatross.core.asking.beliefs import choose_supposing
+from albatross.core.asking.together import choose_supposing
 from albatross.core.state import flatten
 from albatross.core.streams import stream
 from albatross.kernels.operations import offers
@@ -57,7 +57,7 @@ def _supposed(view: Overlay, agent: Agent, row: int, item: int, rating: float, n
         return None
     items, rewards, candidates = np.array([item], np.int32), np.array([rating]), view.model.shown
     room = room_for_best(min(n, candidates.size))
-    position, _ = agent.run(choose_supposing, _viewing(view.model), row, candidates, items, rewards, room.size == 0, room)
+    position, _ = choose_supposing(agent, _viewing(view.model), row, candidates, items, rewards, room.size == 0, room)
     return best_of(agent, view, candidates, n, room) if position >= 0 else None
 
 

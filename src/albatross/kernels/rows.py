@@ -15,9 +15,10 @@ BLOCK = 64
 """Rows that are digested together: the steps of one row wait for each other, those of different rows do not."""
 
 
-def note_moved(now: NDArray[Any], before: NDArray[Any], rounding: float, moved: NDArray[np.bool_]) -> None:
-    """Mark rows in which some number has changed by more than this fraction of itself."""
-    for row in range(now.shape[0]):
+def note_moved(now: NDArray[Any], before: NDArray[Any], rounding: float, rows: Items, moved: NDArray[np.bool_]) -> None:
+    """Mark those of these rows in which some number has changed by more than this fraction of itself."""
+    for position in range(rows.size):
+        row = rows[position]
         changed = moved[row]
         for column in range(now.shape[1]):
             changed |= abs(now[row, column] - before[row, column]) > rounding * abs(now[row, column])

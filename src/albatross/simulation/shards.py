@@ -90,7 +90,7 @@ class Shard:
         residents[:] = np.arange(residents.size)
         self._own = self.numbers[self.public.users] >= 0
         """The arrivals of own users."""
-        self._done = 0
+        self._done, self._learned = 0, True
         truth = told(recipe.policy, environment, seed, self.public.world)
         agent = Agent(recipe.policy, max(residents.size, 1), environment.n_items, seed, truth)
         if shard > 0:  # otherwise all shards would explore with the same random numbers
@@ -107,7 +107,8 @@ class Shard:
     def live(self, stop: int) -> None:
         """The steps of own users before `stop`. If none has come since, there is nothing to do yet."""
         start = self._done
-        if self._own[start:stop].any() or self.late:
+        self._learned = bool(self._own[start:stop].any() or self.late)
+        if self._learned:
             self._done = stop
             self._reserve(stop - start)
             draws = self.public.draws(stop - start)
@@ -115,10 +116,14 @@ class Shard:
             self._run(start, draws)
             self.seconds += time.thread_time() - began
 
+    def take(self) -> Payload:
+        """What own users have added."""
+        return self.exchange.take(self._learned)
+
     def apply(self, version: Version) -> None:
-        """Apply what all shards have added."""
+        """Apply what all shards have added. Here it follows `take` at once."""
         began = time.thread_time()
-        self.exchange.apply(version)
+        self.exchange.apply(version, learned=False)
         self.seconds += time.thread_time() - began
 
     def lived(self) -> Lived:
@@ -194,7 +199,7 @@ def _here(recipe: Recipe, ends: Sequence[int], progress: Callable[[int], None] |
     for stop in ends:
         for shard in residents:
             shard.live(stop)
-        version = residents[0].exchange.version([shard.exchange.take() for shard in residents])
+        version = residents[0].exchange.version([shard.take() for shard in residents])
         for shard in residents:
             shard.apply(version)
         if progress is not None:
@@ -252,7 +257,7 @@ def _host(parent: Connection, recipe: Recipe, ends: Sequence[int], shards: Seque
         for stop in ends:
             for shard in residents:
                 shard.live(stop)
-                parent.send(shard.exchange.take().to_bytes())
+                parent.send(shard.take().to_bytes())
             version = residents[0].exchange.version([Payload.from_bytes(parent.recv()) for _ in range(recipe.shards)])
             for shard in residents:
                 shard.apply(version)

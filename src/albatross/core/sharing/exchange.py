@@ -152,21 +152,32 @@ class Exchange:
         self._rows: list[Table] = []
         """The same tables with one row per item, also if an item has one number."""
         self._figures = np.zeros(USUAL_FIGURES)
+        self._every = NO_ITEMS
+        self._read = False
+        """Whether the digests of the present state are known, if the agent has not learned since."""
+        self._moved: Items | None = None
+        """The items whose sums may differ from those last sent, if the agent has not learned since the last version; none: all."""
         if self._several and offers(agent.state, divide):
             divide(agent.state)
 
-    def take(self) -> Payload:
-        """What own users have added since the last folded version. Changes nothing: a second call gives the same."""
+    def take(self, learned: bool = True) -> Payload:
+        """What own users have added since the last folded version. Changes nothing: a second call gives the same.
+
+        `learned` is false if the agent has not learned since then. The payload is the same, but fewer items are looked at.
+        """
         if not self._several:
             return Payload(NO_ITEMS, NO_DIGESTS, np.empty(0), ())
         side = self._prepared()
+        learned = learned or not self._read
+        moved = self._every if learned or self._moved is None else self._moved
         for now, _, before in self._rows:
-            program(note_moved)(now, before, ROUNDING, side.parts.touched)
-        count, n_figures = self._enter(find_added)(side, self._figures)
+            program(note_moved)(now, before, ROUNDING, moved, side.parts.touched)
+        count, n_figures = self._enter(find_added)(side, learned, self._figures)
         if n_figures > self._figures.size:
             self._figures = np.zeros(n_figures)
             return self.take()
-        items, digests = side.parts.items[:count].copy(), side.parts.digests[:count].copy()
+        self._read = True
+        items, digests = side.parts.items[:count].copy(), side.parts.fits[:count].copy()
         sums = [now.take(items, 0) - before.take(items, 0) for now, _, before in self._tables]
         return Payload(items, digests, self._figures[:n_figures].copy(), tuple(sums))
 
@@ -194,12 +205,15 @@ class Exchange:
             tuple(_rows(np.concatenate(arrays)) for arrays in zip(*(payload.sums for payload in present), strict=True)),
         )
 
-    def apply(self, version: Version) -> None:
+    def apply(self, version: Version, learned: bool = True) -> None:
+        """Apply what all shards have added. `learned` is false if the agent has not learned since the last `take`."""
         side = self._prepared()
+        learned = learned or not self._read
         start, stop = version.bounds[self.shard : self.shard + 2]
         for (total, others, sent), added in zip(self._rows, version.sums, strict=False):  # no sums if no shard has sent any
             program(add_rows)(total, others, sent, version.items, added, start, stop)
-        self._enter(apply_version)(side, self.shard, start, stop, *version[1:5])
+        changed = self._enter(apply_version)(side, learned, self.shard, start, stop, *version[1:5])
+        self._read, self._moved = True, None if learned or changed else version.items
 
     def _enter(self, function: Callable[..., Any]) -> Callable[..., Any]:
         return program(function, type(self.agent.state))
@@ -210,8 +224,11 @@ class Exchange:
         agent, memory, side = self.agent, self.memory, self._side
         parts = (agent.state, agent.settings, agent.scratch, memory)
         if side is None or side.parts.random is not agent.learning or any(map(is_not, side.parts, parts)):
-            room = (np.empty(agent.n_items, np.uint64), np.zeros(agent.n_items, np.bool_), np.empty(agent.n_items, np.int32))
+            n_items = agent.n_items
+            digests, fits = np.empty((2, n_items), np.uint64)
+            room = (digests, np.zeros(n_items, np.bool_), np.empty(n_items, np.int32), fits)
             self._side = side = Kept(Side(*parts, self._derived(agent.state), *room, agent.learning))
+            self._every, self._read = np.arange(n_items, dtype=np.int32), False
             owners = (agent.state, memory.others, memory.sent)
             self._tables = [Table(*(part(owner, name) for owner in owners)) for name in self.division.sums]
             self._rows = [Table(*map(_rows, table)) for table in self._tables]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from albatross.kernels.building.addressing import by_address
 from albatross.kernels.building.keeping import parts_of
 from albatross.kernels.compiling import kernel
-from albatross.kernels.operations import Items, merge, or_else, refit, report
+from albatross.kernels.operations import Items, merge, or_else, refit, report, unless_denied
 from albatross.kernels.rows import digest_rows
 
 
@@ -33,9 +33,11 @@ class Side(NamedTuple):
     derived: NDArray[np.uint64]
     """The bits of the derived values, one row per item; no columns if the policy has none."""
     digests: NDArray[np.uint64]
+    """Those of the derived values when an exchange last read them."""
     touched: NDArray[np.bool_]
     """Per item; all false between two steps."""
     items: Items
+    fits: NDArray[np.uint64]
     random: np.random.Generator
 
 
@@ -50,8 +52,8 @@ def merge_nothing(state: Any, figures: NDArray[np.float64]) -> None:
 
 
 @kernel
-def refit_nothing(state: Any, settings: Any, scratch: Any, others: Any, items: Items, random: np.random.Generator) -> None:
-    pass
+def refit_nothing(state: Any, settings: Any, scratch: Any, others: Any, items: Items, random: np.random.Generator) -> bool:
+    return False
 
 
 report_if_any, merge_if_any, refit_if_any = or_else(report, report_nothing), or_else(merge, merge_nothing), or_else(refit, refit_nothing)
@@ -77,26 +79,28 @@ def list_touched(touched: NDArray[np.bool_], items: Items) -> int:
     return count
 
 
-def find_added(side: Any, figures: NDArray[np.float64]) -> tuple[int, int]:
+def find_added(side: Any, learned: bool, figures: NDArray[np.float64]) -> tuple[int, int]:
     """List the items that were refitted or whose sums have changed, with their digests, and report.
 
     Returns how many items there are, and how many figures.
     """
-    state, _, _, memory, derived, digests, touched, items, _ = parts_of(side)
-    digest_rows(derived, digests)
+    state, _, _, memory, derived, digests, touched, items, fits, _ = parts_of(side)
+    if learned:
+        digest_rows(derived, digests)
     for item in range(digests.size):
         touched[item] |= digests[item] != memory.digests[item]
     count = list_touched(touched, items)
     for position in range(count):
-        item = items[position]  # never before its position, so no digest is overwritten that is still needed
-        digests[position] = digests[item]
-        if digests[position] == memory.digests[item]:
-            digests[position] = 0
+        item = items[position]
+        fits[position] = digests[item]
+        if fits[position] == memory.digests[item]:
+            fits[position] = 0
     return count, report_if_any(state, memory.others, memory.sent, figures)
 
 
 def apply_version(
     side: Any,
+    learned: bool,
     own: int,
     start: int,
     stop: int,
@@ -104,12 +108,12 @@ def apply_version(
     fits: NDArray[np.uint64],
     senders: NDArray[np.int64],
     figures: NDArray[np.float64],
-) -> None:
+) -> bool:
     """Merge the reports of a version whose sums have been added, and refit the items that other shards have refitted.
 
-    The own entries of the version are those from `start` to `stop`.
+    The own entries of the version are those from `start` to `stop`. Returns whether sums may have changed.
     """
-    state, settings, scratch, memory, derived, digests, touched, listed, random = parts_of(side)
+    state, settings, scratch, memory, derived, digests, touched, listed, _, random = parts_of(side)
     for position in range(senders.size):
         if senders[position] != own:
             merge_if_any(state, figures[position])
@@ -122,12 +126,14 @@ def apply_version(
             else:
                 touched[items[entry]] = True
     refitted = listed[: list_touched(touched, listed)]
-    digest_rows(derived, digests)
+    if learned:
+        digest_rows(derived, digests)
     for item in range(digests.size):
         touched[item] = digests[item] != memory.digests[item]  # what own users have refitted since is still to be sent
-    refit_if_any(state, settings, scratch, memory.others, refitted, random)
+    changed = unless_denied(refit_if_any(state, settings, scratch, memory.others, refitted, random))
     digest_rows(derived, digests)
     for item in range(digests.size):
         if not touched[item]:
             memory.digests[item] = digests[item]
         touched[item] = False
+    return changed

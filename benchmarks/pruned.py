@@ -8,7 +8,8 @@ import numpy as np
 
 from albatross import Agent
 from albatross.core.policy import Policy
-from albatross.core.sharing.exchange import Exchange, Gathering, Payload
+from albatross.core.sharing.exchange import Exchange, Payload
+from albatross.core.sharing.gathering import Gathering
 from albatross.policies.alb import ALB
 from albatross.policies.item_mean import ItemMean
 from albatross.policies.mean_field import MeanField

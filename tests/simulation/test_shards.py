@@ -25,8 +25,8 @@ def test_one_shard_lives_as_an_agent_does(world: Gaussian) -> None:
     recipe = Recipe(ALBRS(rank=2), world, 150, seed=4, ndcg=None, shards=1, exchange=40)
     shard, expected = Shard(recipe, 0), simulate(ALBRS(rank=2), world, 150, seed=4)
     for start in range(0, 150, 40):
-        shard.live(start, min(start + 40, 150))
-        shard.fold([shard.exchange.take()])
+        shard.live(min(start + 40, 150))
+        shard.exchange.fold([shard.exchange.take()])
     assert np.array_equal(shard.public.record.items, expected.items)
     assert shard.lived().state_id == expected.state_id
     assert simulate_shards(ALBRS(rank=2), world, 150, seed=4, shards=1).state_id == expected.state_id

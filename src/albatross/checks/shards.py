@@ -11,7 +11,8 @@ from albatross.checks.worlds import beginner, statistics_of
 from albatross.core.agent import Agent
 from albatross.core.policy import Policy
 from albatross.core.sharing.carrying import arrive, leave, rows_of
-from albatross.core.sharing.exchange import Exchange, Gathering, Payload, part
+from albatross.core.sharing.exchange import Exchange, Payload, part
+from albatross.core.sharing.gathering import Gathering
 from albatross.core.state import flatten, identity
 from albatross.core.streams import stream
 from albatross.kernels.operations import carry, offers

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numba.core import types
 from numba.extending import overload
 from numpy.typing import NDArray
 
@@ -151,12 +152,13 @@ def merge(state: Any, figures: NDArray[np.float64]) -> None:
     _implementations[merge][type(state)](state, figures)
 
 
-def refit(state: Any, settings: Any, scratch: Any, others: Any, items: Items, random: np.random.Generator) -> None:
+def refit(state: Any, settings: Any, scratch: Any, others: Any, items: Items, random: np.random.Generator) -> bool:
     """Refit these items after sums and figures of other shards have changed. Drift control, if any, belongs here too.
 
     The sums of the state contain the own part and that of the others; `others` has the latter alone. Called once per exchange.
+    Returns false if it has not changed the sums: then they need not be compared with those last sent.
     """
-    _implementations[refit][type(state)](state, settings, scratch, others, items, random)
+    return _implementations[refit][type(state)](state, settings, scratch, others, items, random)  # type: ignore[no-any-return]
 
 
 def carry(state: Any, settings: Any, scratch: Any, user: int, arriving: bool, room: NDArray[np.int32], random: np.random.Generator) -> None:
@@ -208,6 +210,16 @@ def or_else(operation: Callable[..., Any], otherwise: Callable[..., Any]) -> Cal
         return _implementations[operation].get(getattr(state, "instance_class", type(None)), otherwise)
 
     return either
+
+
+def unless_denied(answer: bool | None) -> bool:
+    """Whether an operation has done what its answer may deny. One that returns nothing denies nothing."""
+    return answer is not False
+
+
+@overload(unless_denied, jit_options=OPTIONS)
+def _compiled_unless_denied(answer):  # type: ignore[no-untyped-def]
+    return (lambda answer: answer) if isinstance(answer, types.Boolean) else (lambda answer: answer is None)
 
 
 for _operation in (select, update, replace, join, suppose, believe, width, attribute, divide, report, merge, refit, carry):

@@ -219,5 +219,5 @@ def leave_drift_control(state: State) -> None:
 
 
 @implements(refit, State)
-def refit_to_all(state: State, settings: Settings, scratch: Ellipsoid, others: State, items: Items, random: np.random.Generator) -> None:
-    refit_items(state, settings, scratch, others, items)
+def refit_to_all(state: State, settings: Settings, scratch: Ellipsoid, others: State, items: Items, random: np.random.Generator) -> bool:
+    return refit_items(state, settings, scratch, others, items)

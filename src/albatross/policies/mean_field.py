@@ -299,5 +299,5 @@ def merge_added(state: State, figures: Vector) -> None:
 
 
 @implements(refit, State)
-def refit_to_all(state: State, settings: Settings, scratch: Scratch, others: State, items: Items, random: np.random.Generator) -> None:
-    refit_items(state, settings.refreshes, scratch.room, others, items, random)
+def refit_to_all(state: State, settings: Settings, scratch: Scratch, others: State, items: Items, random: np.random.Generator) -> bool:
+    return refit_items(state, settings.refreshes, scratch.room, others, items, random)

@@ -23,7 +23,7 @@ from albatross.core.errors import InvalidInput, check_whole
 from albatross.core.foreign.plain import as_policy
 from albatross.core.policy import Policy
 from albatross.core.recording import Recording
-from albatross.core.sharing.exchange import PART_OF_AN_UPDATE, Exchange, Payload, check_shards, exchange_interval
+from albatross.core.sharing.exchange import PART_OF_AN_UPDATE, Exchange, Payload, Version, check_shards, exchange_interval
 from albatross.core.state import reserve
 from albatross.core.streams import stream
 from albatross.environments.telling import informed, told
@@ -88,6 +88,9 @@ class Shard:
         self.numbers = np.full(environment.n_users, -1, np.int32)
         residents = self.numbers[shard :: recipe.shards]
         residents[:] = np.arange(residents.size)
+        self._own = self.numbers[self.public.users] >= 0
+        """The arrivals of own users."""
+        self._done, self._learned = 0, True
         truth = told(recipe.policy, environment, seed, self.public.world)
         agent = Agent(recipe.policy, max(residents.size, 1), environment.n_items, seed, truth)
         if shard > 0:  # otherwise all shards would explore with the same random numbers
@@ -101,24 +104,31 @@ class Shard:
         self._reserve(0)
         self._run(0, np.empty(0))  # no steps: this only compiles or loads the code
 
-    def live(self, start: int, stop: int) -> None:
-        """The steps of own users from `start` to `stop`."""
-        self._reserve(stop - start)
-        draws = self.public.draws(stop - start)
-        began = time.thread_time()
-        self._run(start, draws)
-        self.seconds += time.thread_time() - began
+    def live(self, stop: int) -> None:
+        """The steps of own users before `stop`. If none has come since, there is nothing to do yet."""
+        start = self._done
+        self._learned = bool(self._own[start:stop].any() or self.late)
+        if self._learned:
+            self._done = stop
+            self._reserve(stop - start)
+            draws = self.public.draws(stop - start)
+            began = time.thread_time()
+            self._run(start, draws)
+            self.seconds += time.thread_time() - began
 
-    def fold(self, version: Sequence[Payload]) -> None:
-        """Apply what all shards have added."""
+    def take(self) -> Payload:
+        """What own users have added."""
+        return self.exchange.take(self._learned)
+
+    def apply(self, version: Version) -> None:
+        """Apply what all shards have added. Here it follows `take` at once."""
         began = time.thread_time()
-        self.exchange.fold(version)
+        self.exchange.apply(version, learned=False)
         self.seconds += time.thread_time() - began
 
     def lived(self) -> Lived:
         agent, public = self.exchange.agent, self.public
-        own = self.numbers[public.users] >= 0
-        parts: list[Any] = [array[own] if array.size else array for array in public.record]
+        parts: list[Any] = [array[self._own] if array.size else array for array in public.record]
         counters = {name: int(getattr(agent.state, name)[0]) for name in self.recipe.policy.counters}
         return Lived(self.shard, Record(*parts), self.seconds, counters, agent.state_id)
 
@@ -188,10 +198,10 @@ def _here(recipe: Recipe, ends: Sequence[int], progress: Callable[[int], None] |
     start = 0
     for stop in ends:
         for shard in residents:
-            shard.live(start, stop)
-        version = [shard.exchange.take() for shard in residents]
+            shard.live(stop)
+        version = residents[0].exchange.version([shard.take() for shard in residents])
         for shard in residents:
-            shard.fold(version)
+            shard.apply(version)
         if progress is not None:
             progress(stop - start)
         start = stop
@@ -244,15 +254,13 @@ def _host(parent: Connection, recipe: Recipe, ends: Sequence[int], shards: Seque
     """Runs some shards of a trial, in a process of its own."""
     try:
         residents = [Shard(recipe, shard) for shard in shards]
-        start = 0
         for stop in ends:
             for shard in residents:
-                shard.live(start, stop)
-                parent.send(shard.exchange.take().to_bytes())
-            version = [Payload.from_bytes(parent.recv()) for _ in range(recipe.shards)]
+                shard.live(stop)
+                parent.send(shard.take().to_bytes())
+            version = residents[0].exchange.version([Payload.from_bytes(parent.recv()) for _ in range(recipe.shards)])
             for shard in residents:
-                shard.fold(version)
-            start = stop
+                shard.apply(version)
         for shard in residents:
             parent.send(shard.lived())
     except (EOFError, KeyboardInterrupt):  # the parent has ended

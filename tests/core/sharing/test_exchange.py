@@ -9,7 +9,8 @@ import pytest
 from albatross import Agent
 from albatross.core.errors import InvalidInput
 from albatross.core.policy import Policy
-from albatross.core.sharing.exchange import Exchange, Memory, Payload, check_shards, part
+from albatross.core.sharing.exchange import Exchange, Payload, check_shards, part
+from albatross.core.sharing.steps import Memory
 from albatross.core.state import flatten, identity, restored
 from albatross.kernels.pairs import NOTHING
 from albatross.policies import names

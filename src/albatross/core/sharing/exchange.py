@@ -8,6 +8,8 @@ version. So a shard can be replayed alone, bit for bit, from its own ratings and
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import accumulate
+from operator import is_not
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,10 +19,11 @@ from albatross.core.agent import Agent
 from albatross.core.errors import InvalidInput, check_whole
 from albatross.core.policy import Division, Policy
 from albatross.core.sharing.arrays import read_arrays, write_arrays
+from albatross.core.sharing.steps import Memory, Side, apply_version, find_added
 from albatross.core.state import copied_into
-from albatross.kernels.building.addressing import by_address
+from albatross.kernels.building.keeping import Kept
 from albatross.kernels.compiling import program
-from albatross.kernels.operations import Items, divide, merge, offers, refit, report
+from albatross.kernels.operations import Items, divide, offers
 from albatross.kernels.pairs import Pairs, no_pairs
 from albatross.kernels.rows import add_rows, digest_rows, note_moved
 
@@ -30,7 +33,8 @@ ROUNDING = 2.0**-50
 USUAL_FIGURES = 64
 """Space for a report while its length is unknown."""
 
-NONE: Items = np.empty(0, np.int32)
+NO_ITEMS: Items = np.empty(0, np.int32)
+NO_DIGESTS: NDArray[np.uint64] = np.empty(0, np.uint64)
 
 PART_OF_AN_UPDATE = 4
 """Shards exchange at the latest after one rating per so many items: a lag of a quarter of an update per item costs little."""
@@ -79,15 +83,27 @@ class Payload(NamedTuple):
         return cls(items, digests, figures, tuple(sums))
 
 
-class Memory(NamedTuple):
-    """What an exchange stores besides the state of its agent. To be saved with it."""
+class Version(NamedTuple):
+    """The payloads of one exchange, one behind the other in the order of the shards."""
 
-    others: Any
-    """A state with only sums and population figures: those of all other shards."""
-    sent: Any
-    """The same for all shards: the own part as last sent, and the parts received since."""
+    bounds: Sequence[int]
+    """Where the items of each shard begin, and where those of the last end."""
+    items: NDArray[np.int32]
     digests: NDArray[np.uint64]
-    """Per item: a digest of its derived values when it was last sent to the others."""
+    senders: NDArray[np.int64]
+    """The shards that have sent a payload."""
+    figures: NDArray[np.float64]
+    """One row for each of them."""
+    sums: tuple[NDArray[Any], ...]
+    """One row per item of a payload."""
+
+
+class Table(NamedTuple):
+    """One array of sums: of all shards, of the others, and as last sent."""
+
+    total: NDArray[Any]
+    others: NDArray[Any]
+    sent: NDArray[Any]
 
 
 def check_shards(policy: Policy, shards: int) -> None:
@@ -103,20 +119,6 @@ def check_shards(policy: Policy, shards: int) -> None:
         raise InvalidInput(
             f"policy {policy.policy_name()!r} runs on one shard, because it does not say how its state divides; given: {shards} shards"
         )
-
-
-def report_figures(state: Any, others: Any, since: Any, figures: NDArray[np.float64]) -> int:
-    return report(by_address(state), by_address(others), by_address(since), figures)
-
-
-def merge_figures(state: Any, reports: NDArray[np.float64]) -> None:
-    lent = by_address(state)
-    for row in range(reports.shape[0]):
-        merge(lent, reports[row])
-
-
-def refit_items(state: Any, settings: Any, scratch: Any, others: Any, items: Items, random: np.random.Generator) -> None:
-    refit(by_address(state), settings, by_address(scratch), by_address(others), items, random)
 
 
 class Exchange:
@@ -143,85 +145,105 @@ class Exchange:
         self.division: Division = agent.policy.division or Division()
         self._several = shards > 1
         kept = (*self.division.sums, *self.division.population) if self._several else ()
-        self.memory = Memory(hollow(agent.state, kept), hollow(agent.state, kept), self._digests(agent.state))
+        digests = self._digests(agent.state) if self._several else NO_DIGESTS
+        self.memory = Memory(hollow(agent.state, kept), hollow(agent.state, kept), digests)
+        self._side: Kept | None = None
+        self._tables: list[Table] = []
+        self._rows: list[Table] = []
+        """The same tables with one row per item, also if an item has one number."""
+        self._figures = np.zeros(USUAL_FIGURES)
+        self._every = NO_ITEMS
+        self._read = False
+        """Whether the digests of the present state are known, if the agent has not learned since."""
+        self._moved: Items | None = None
+        """The items whose sums may differ from those last sent, if the agent has not learned since the last version; none: all."""
         if self._several and offers(agent.state, divide):
             divide(agent.state)
 
-    def take(self) -> Payload:
-        """What own users have added since the last folded version. Changes nothing: a second call gives the same."""
-        if not self._several:
-            return Payload(np.empty(0, np.int32), np.empty(0, np.uint64), np.empty(0), ())
-        self.grow()
-        digests = self._digests(self.agent.state)
-        refitted = digests != self.memory.digests
-        touched = refitted.copy()
-        pairs = [(part(self.agent.state, name), part(self.memory.sent, name)) for name in self.division.sums]
-        for now, before in pairs:
-            rounding = ROUNDING if now.dtype.kind == "f" else 0.0
-            program(note_moved)(_rows(now), _rows(before), rounding, touched)
-        items = np.flatnonzero(touched)
-        sums = tuple(now[items] - before[items] for now, before in pairs)
-        return Payload(items.astype(np.int32), np.where(refitted, digests, np.uint64(0))[items], self._report(), sums)
+    def take(self, learned: bool = True) -> Payload:
+        """What own users have added since the last folded version. Changes nothing: a second call gives the same.
 
-    def fold(self, version: Sequence[Payload | None]) -> None:
+        `learned` is false if the agent has not learned since then. The payload is the same, but fewer items are looked at.
+        """
+        if not self._several:
+            return Payload(NO_ITEMS, NO_DIGESTS, np.empty(0), ())
+        side = self._prepared()
+        learned = learned or not self._read
+        moved = self._every if learned or self._moved is None else self._moved
+        for now, _, before in self._rows:
+            program(note_moved)(now, before, ROUNDING, moved, side.parts.touched)
+        count, n_figures = self._enter(find_added)(side, learned, self._figures)
+        if n_figures > self._figures.size:
+            self._figures = np.zeros(n_figures)
+            return self.take()
+        self._read = True
+        items, digests = side.parts.items[:count].copy(), side.parts.fits[:count].copy()
+        sums = [now.take(items, 0) - before.take(items, 0) for now, _, before in self._tables]
+        return Payload(items, digests, self._figures[:n_figures].copy(), tuple(sums))
+
+    def fold(self, payloads: Sequence[Payload | None]) -> None:
         """Apply what all shards have added, in their order. Item vectors are refitted at once.
 
         The own payload is part of the version. What own users have added since it was taken stays, and is part of the next version. A shard
         that did not answer in time is None; its payload becomes part of a later version, perhaps with more.
         """
-        if len(version) != self.shards:
-            raise InvalidInput(f"a version of {len(version)} payloads; accepted: {self.shards}, one per shard")
-        if not self._several:
-            return
-        self.grow()
-        present = [payload for payload in version if payload is not None]
+        if len(payloads) != self.shards:
+            raise InvalidInput(f"a version of {len(payloads)} payloads; accepted: {self.shards}, one per shard")
+        if self._several:
+            self.apply(self.version(payloads))
+
+    def version(self, payloads: Sequence[Payload | None]) -> Version:
+        """The payloads of all shards as one: to `apply` on this shard, or on any other with the same items."""
+        present = [payload for payload in payloads if payload is not None]
         self.check(present)
-        own = version[self.shard]
-        heard = [payload for number, payload in enumerate(version) if payload is not None and number != self.shard]
-        state, memory = self.agent.state, self.memory
-        for target, payloads in ((state, heard), (memory.others, heard), (memory.sent, present)):
-            for payload in payloads:
-                if payload.items.size:
-                    for name, added in zip(self.division.sums, payload.sums, strict=True):
-                        program(add_rows)(_rows(part(target, name)), payload.items, _rows(added))
-            if payloads:
-                self._merge(target, payloads)
-        if own is not None:
-            fitted = own.digests > 0
-            memory.digests[own.items[fitted]] = own.digests[fitted]
-        if offers(state, refit):
-            waiting = self._digests(state) != memory.digests
-            fitted_there = [payload.items[payload.digests > 0] for payload in heard if payload.items.size]
-            items = np.unique(np.concatenate(fitted_there)) if fitted_there else NONE
-            self._enter(refit_items)(state, self.agent.settings, self.agent.scratch, memory.others, items, self.agent.learning)
-            memory.digests[~waiting] = self._digests(state)[~waiting]
+        return Version(
+            [0, *accumulate(0 if payload is None else payload.items.size for payload in payloads)],
+            np.concatenate([NO_ITEMS, *(payload.items for payload in present)]),
+            np.concatenate([NO_DIGESTS, *(payload.digests for payload in present)]),
+            np.array([shard for shard, payload in enumerate(payloads) if payload is not None], np.int64),
+            np.array([payload.figures for payload in present], np.float64, ndmin=2),
+            tuple(_rows(np.concatenate(arrays)) for arrays in zip(*(payload.sums for payload in present), strict=True)),
+        )
+
+    def apply(self, version: Version, learned: bool = True) -> None:
+        """Apply what all shards have added. `learned` is false if the agent has not learned since the last `take`."""
+        side = self._prepared()
+        learned = learned or not self._read
+        start, stop = version.bounds[self.shard : self.shard + 2]
+        for (total, others, sent), added in zip(self._rows, version.sums, strict=False):  # no sums if no shard has sent any
+            program(add_rows)(total, others, sent, version.items, added, start, stop)
+        changed = self._enter(apply_version)(side, learned, self.shard, start, stop, *version[1:5])
+        self._read, self._moved = True, None if learned or changed else version.items
 
     def _enter(self, function: Callable[..., Any]) -> Callable[..., Any]:
         return program(function, type(self.agent.state))
 
-    def _report(self) -> NDArray[np.float64]:
-        state, room = self.agent.state, USUAL_FIGURES
-        if not offers(state, report):
-            return np.empty(0)
-        while True:
-            figures = np.zeros(room)
-            needed = self._enter(report_figures)(state, self.memory.others, self.memory.sent, figures)
-            if needed <= room:
-                return figures[:needed]
-            room = needed
+    def _prepared(self) -> Kept:
+        """What compiled code works on: arrays of the agent and of the memory, either of which may have been replaced."""
+        self.grow()
+        agent, memory, side = self.agent, self.memory, self._side
+        parts = (agent.state, agent.settings, agent.scratch, memory)
+        if side is None or side.parts.random is not agent.learning or any(map(is_not, side.parts, parts)):
+            n_items = agent.n_items
+            digests, fits = np.empty((2, n_items), np.uint64)
+            room = (digests, np.zeros(n_items, np.bool_), np.empty(n_items, np.int32), fits)
+            self._side = side = Kept(Side(*parts, self._derived(agent.state), *room, agent.learning))
+            self._every, self._read = np.arange(n_items, dtype=np.int32), False
+            owners = (agent.state, memory.others, memory.sent)
+            self._tables = [Table(*(part(owner, name) for owner in owners)) for name in self.division.sums]
+            self._rows = [Table(*map(_rows, table)) for table in self._tables]
+        return side
 
-    def _merge(self, target: Any, payloads: Sequence[Payload]) -> None:
-        if offers(target, merge):
-            self._enter(merge_figures)(target, np.array([payload.figures for payload in payloads]))
+    def _derived(self, state: Any) -> NDArray[np.uint64]:
+        """The bits of the derived values, one row per item."""
+        if not self.division.derived:
+            return np.empty((self.agent.n_items, 0), np.uint64)
+        return part(state, self.division.derived[0]).view(np.uint64)
 
     def _digests(self, state: Any) -> NDArray[np.uint64]:
         """Per item a digest of its derived values, never zero. Fits that agree bit for bit have the same digest."""
-        if not self._several or not self.division.derived:
-            n_items = self.agent.n_items if self._several else 0
-            return np.ones(n_items, np.uint64)
-        rows = part(state, self.division.derived[0])
-        digests = np.empty(len(rows), np.uint64)
-        program(digest_rows)(rows.view(np.uint64), digests)
+        digests = np.empty(self.agent.n_items, np.uint64)
+        program(digest_rows)(self._derived(state), digests)
         return digests
 
     def grow(self) -> None:
@@ -248,48 +270,6 @@ class Exchange:
             first, last = (int(payload.items[0]), int(payload.items[-1])) if payload.items.size else (0, 0)
             if not 0 <= first <= last < self.agent.n_items:
                 raise InvalidInput(f"a payload for items {first} to {last}; accepted: 0 to {self.agent.n_items - 1}, as the agent has")
-
-
-class Gathering:
-    """Merges payloads of one shard into one: folding it gives the same knowledge of the shard as folding all of them."""
-
-    def __init__(self, agent: Agent) -> None:
-        """`agent`: of the same policy, without ratings."""
-        self._agent = agent
-        population = (agent.policy.division or Division()).population
-        self._blank, self._total = hollow(agent.state, population), hollow(agent.state, population)
-        self._digests = np.empty(0, np.uint64)
-        self._touched = np.empty(0, np.bool_)
-        self._sums: tuple[NDArray[Any], ...] | None = None
-        self._figures = np.empty(0)
-
-    def add(self, payload: Payload) -> None:
-        if self._sums is None:
-            self._sums = tuple(np.empty((0, *array.shape[1:]), array.dtype) for array in payload.sums)
-        room = int(payload.items[-1]) + 1 if payload.items.size else 0
-        if room > len(self._touched):
-            room = max(room, 2 * len(self._touched))
-            self._digests, self._touched = lengthened(self._digests, room), lengthened(self._touched, room)
-            self._sums = tuple(lengthened(array, room) for array in self._sums)
-        self._touched[payload.items] = True
-        fitted = payload.digests > 0
-        self._digests[payload.items[fitted]] = payload.digests[fitted]
-        for total, added in zip(self._sums, payload.sums, strict=True):
-            total[payload.items] += added
-        if offers(self._total, merge):
-            program(merge_figures, type(self._agent.state))(self._total, payload.figures[None])
-        self._figures = np.zeros(payload.figures.size)
-
-    def payload(self) -> Payload:
-        items = np.flatnonzero(self._touched).astype(np.int32)
-        if offers(self._total, report):  # everything in it came from reports, so it also stands for the others
-            program(report_figures, type(self._agent.state))(self._total, self._total, self._blank, self._figures)
-        return Payload(items, self._digests[items], self._figures, tuple(array[items] for array in self._sums or ()))
-
-
-def lengthened(array: NDArray[Any], room: int) -> NDArray[Any]:
-    """The same array with more rows, all zero."""
-    return np.concatenate([array, np.zeros((room - len(array), *array.shape[1:]), array.dtype)])
 
 
 def part(state: Any, name: str) -> NDArray[Any]:

@@ -18,14 +18,20 @@ def leave_rebuilding(state: Any) -> None:
 
 
 @kernel
-def refit_items(state: Any, settings: Any, scratch: Ellipsoid, others: Any, items: Items) -> None:
-    """Set B_j of these items to the regression of all ratings. `others.updates[1]` is the time of the last rebuild."""
+def refit_items(state: Any, settings: Any, scratch: Ellipsoid, others: Any, items: Items) -> bool:
+    """Set B_j of these items to the regression of all ratings. `others.updates[1]` is the time of the last rebuild.
+
+    Returns whether sums were rebuilt.
+    """
     age = state.updates[0] - others.updates[1]
-    if age >= max(REBUILD_INTERVAL, state.pairs.used[0] + state.user_factors.shape[0] + state.item_factors.shape[0]):
+    due = age >= max(REBUILD_INTERVAL, state.pairs.used[0] + state.user_factors.shape[0] + state.item_factors.shape[0])
+    if due:
         rebuild_own_part(state, others)
-    if not refit_each(state, settings, scratch, items) and age >= RESCUE_INTERVAL:
+    rescued = not refit_each(state, settings, scratch, items) and age >= RESCUE_INTERVAL
+    if rescued:
         rebuild_own_part(state, others)
         refit_each(state, settings, scratch, items)
+    return due or rescued
 
 
 @kernel

@@ -124,11 +124,14 @@ def merge_population(state: Any, report: Vector) -> None:
 
 
 @kernel
-def refit_items(state: Any, limit: int, room: Room, others: Any, items: Items, random: np.random.Generator) -> None:
-    """Fit these items to the sums of all; then learn the population, and refit items in turn, once per rating of others."""
+def refit_items(state: Any, limit: int, room: Room, others: Any, items: Items, random: np.random.Generator) -> bool:
+    """Fit these items to the sums of all; then learn the population, and refit items in turn, once per rating of others.
+
+    Returns whether sums were rebuilt.
+    """
     counts, heard = state.counts[0], others.counts[0]
     if counts.ratings == 0:
-        return
+        return False
     met = row_start(state.item_variance.size) - 1
     for position in range(items.size):
         item = items[position]
@@ -147,8 +150,10 @@ def refit_items(state: Any, limit: int, room: Room, others: Any, items: Items, r
         for _ in range(turns_of_items(state, others, n_ratings, limit)):
             counts.item_turn = (counts.item_turn + 1) % counts.items
             refit_item(state, room, state.items[counts.item_turn])
-    if counts.ratings - heard.rebuilt >= min(counts.ratings // 4, REBUILD_INTERVAL + counts.ratings - counts.repeats):
+    due = counts.ratings - heard.rebuilt >= min(counts.ratings // 4, REBUILD_INTERVAL + counts.ratings - counts.repeats)
+    if due:
         rebuild_own_part(state, others, room)
+    return due  # type: ignore[no-any-return]
 
 
 @kernel

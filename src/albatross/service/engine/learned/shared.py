@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from albatross.core.agent import Agent
 from albatross.core.errors import InvalidInput
 from albatross.core.sharing.arrays import read_arrays, write_arrays
-from albatross.core.sharing.exchange import ROUNDING, Exchange, Gathering, Payload, lengthened
+from albatross.core.sharing.exchange import ROUNDING, Exchange, Payload
+from albatross.core.sharing.gathering import Gathering, lengthened
 from albatross.core.state import copied, flatten, restored
 from albatross.kernels.operations import Items
 from albatross.service.engine.learned.ledger import Ledger

@@ -18,7 +18,7 @@ from albatross.metrics.ndcg import NDCG, discounted_gain
 from albatross.policies.alb import ALB
 from albatross.policies.oracle import Oracle
 from albatross.policies.random import Random
-from albatross.simulation.trial import live
+from albatross.simulation.loop import live
 
 rankings = st.lists(
     st.tuples(st.integers(-3, 3), st.floats(0, 10)),  # few different scores, so that ties are frequent

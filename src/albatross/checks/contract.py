@@ -13,7 +13,8 @@ from albatross.core.policy import Policy
 from albatross.core.streams import stream
 from albatross.kernels.compiling import program
 from albatross.policies import create
-from albatross.simulation.trial import live, simulate
+from albatross.simulation.loop import live
+from albatross.simulation.trial import simulate
 
 
 def chooses_only_candidates(policy: Policy) -> None:

@@ -15,7 +15,7 @@ from albatross.kernels.compiling import program
 from albatross.policies.alb import ALB
 from albatross.policies.item_mean import ItemMean
 from albatross.policies.random import Random
-from albatross.simulation.trial import live
+from albatross.simulation.loop import live
 
 
 class Shelf(NamedTuple):

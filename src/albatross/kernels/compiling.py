@@ -80,7 +80,29 @@ def compiled_for(function: Callable[..., Any], state_type: type | None, *argumen
 def is_wanted(function: Callable[..., Any], state_type: type) -> bool:
     """Whether another process could compile a function for this one: nothing is on disk yet, and there is a folder for it."""
     index = getattr(getattr(getattr(program(function, state_type), "_cache", None), "_cache_file", None), "_index_path", None)
-    return index is not None and not Path(index).exists() and cache_root().name == CACHED
+    return index is not None and not Path(index).exists() and is_shared()
+
+
+def is_shared() -> bool:
+    """Whether other processes find the machine code of this one."""
+    return cache_root().name == CACHED
+
+
+class NotCompiled(Exception):
+    """Machine code is neither loaded nor on disk."""
+
+
+@contextmanager
+def only_loaded() -> Iterator[None]:
+    """What this thread runs here is loaded if it is on disk. Otherwise `NotCompiled` is raised: nothing is compiled."""
+    _loading.only = True
+    try:
+        yield
+    finally:
+        _loading.only = False
+
+
+_loading = threading.local()
 
 
 def _explaining(compile_for: Callable[..., Any], state_type: type | None) -> Callable[..., Any]:
@@ -191,6 +213,8 @@ class _Announcer(event.Listener):
         depth = getattr(self.depth, "value", 0)
         self.depth.value = depth + 1
         function = event.data["dispatcher"].py_func
+        if getattr(_loading, "only", False):
+            raise NotCompiled(f"{function.__name__} is neither loaded nor on disk")
         if depth == 0 and function.__module__.startswith("albatross."):
             first: Any = next(iter(event.data["args"]), None)
             first = getattr(first, "parts", first)

@@ -9,6 +9,7 @@ import pytest
 
 SCRIPT = """
 from albatross.policies.item_mean import ItemMean
+from albatross.kernels.building import beside
 from albatross.service.engine import warming
 from albatross.service.engine.learned.options import Options, new_genesis
 warming.usable_cores = lambda: 2
@@ -21,7 +22,7 @@ warming.warm(new_genesis(Options(policy=ItemMean(), scale=(1.0, 5.0))))
     ("change", "compiled_here"),
     [
         ("", False),
-        ("warming.ASIDE = 'raise SystemExit(3)'", True),
+        ("beside.BEGIN = 'raise SystemExit(3)'", True),
         ("warming.usable_cores = lambda: 1", True),
     ],
     ids=["by two processes", "the other one dies", "one core"],

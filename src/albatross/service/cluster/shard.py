@@ -9,6 +9,7 @@ import threading
 
 from albatross.core.errors import InvalidInput
 from albatross.service.api.errors import StorageFailed
+from albatross.service.api.rules import By
 from albatross.service.cluster.exchanging import Exchanging
 from albatross.service.cluster.lines.addresses import Address, say_address
 from albatross.service.cluster.lines.frames import random_number
@@ -26,9 +27,13 @@ AGAIN_SECONDS = 0.2
 class Shard:
     """Made an actor by `cluster.supervising`. Fronts send their requests to its port; Ray only calls the methods."""
 
-    def __init__(self, address: str, number: int, snapshots: str | None, host: str | None) -> None:
-        """`host`: where to listen for fronts; None: where other machines of the Ray cluster reach this one."""
+    def __init__(self, address: str, number: int, snapshots: str | None, host: str | None, strangers: By = "policy") -> None:
+        """`host`: where to listen for fronts; None: where other machines of the Ray cluster reach this one.
+
+        `strangers`: by what items are ranked for users without ratings.
+        """
         sys.setswitchinterval(SWITCH_SECONDS)
+        self._options = Options(strangers=strangers)
         self._home = PostgresHome(address, snapshots_of(snapshots, number), number)
         self._failure: InvalidInput | None = None
         self._exchanging: Exchanging | None = None
@@ -53,7 +58,7 @@ class Shard:
         while True:
             engine = None
             try:
-                engine = Engine(self._home, Options(), on_failure=_end, on_complaint=_complain)
+                engine = Engine(self._home, self._options, on_failure=_end, on_complaint=_complain)
                 engine.wait_ready()
                 return engine
             except (NotNow, StorageFailed):  # another owner's lease ends, or the database comes back

@@ -100,6 +100,13 @@ def test_a_shard_that_starts_again_on_another_port_is_found(database: str, tmp_p
 
 
 @pytest.mark.usefixtures("settings")
+def test_a_shard_is_told_what_to_show_strangers(database: str, tmp_path: Path) -> None:
+    shard = Shard(database, 0, str(tmp_path), "127.0.0.1", "popular")
+    assert shard._engine.options.strangers == "popular"
+    shard.close()
+
+
+@pytest.mark.usefixtures("settings")
 def test_a_shard_that_cannot_listen_says_so(database: str, tmp_path: Path) -> None:
     shard = Shard(database, 0, str(tmp_path), "192.0.2.1")  # an address for documents: no machine has it
     assert "shard 0 cannot listen on 192.0.2.1" in str(shard.state())

@@ -99,7 +99,7 @@ def test_a_service_that_closes_does_not_wait_for_the_compiler(tmp_path: Path, le
         joining = shop.engine.submit(JoinUsers("visitor", "ann"))
         shop.ask(AskVersion())
     with pytest.raises(NotReady, match="closing"):
-        joining.result()
+        joining.result(60)
 
 
 def test_a_catalogue_is_searched_when_the_search_is_compiled(

@@ -12,7 +12,6 @@ from albatross.service.api.answers import Accepted, Refusal
 from albatross.service.api.errors import BadValue, DiskFull
 from albatross.service.api.requests import AskVersion, Feedback, FeedbackBatch, UpsertItem, UpsertItems
 from albatross.service.api.values import MOST_EVENTS
-from albatross.service.engine import engine as engine_module
 from albatross.service.engine.group import Group
 from albatross.service.engine.slicing import SLICE
 
@@ -37,7 +36,7 @@ def groups(monkeypatch: pytest.MonkeyPatch, before: Callable[[list[Any]], None])
         before([ticket.request for ticket in tickets])
         run(self, tickets, *handlers)
 
-    monkeypatch.setattr(engine_module.Group, "run", watched)
+    monkeypatch.setattr(Group, "run", watched)
     return made
 
 

@@ -19,7 +19,7 @@ from albatross.service.cluster import pruning, running
 from albatross.service.cluster.dividing import divide
 from albatross.service.engine.learned.options import QUEUE, Options
 from albatross.service.http.logs import configure_log
-from albatross.service.http.process import Address
+from albatross.service.http.process import ListenAddress
 from albatross.service.settings.kinds import parse_scale
 from albatross.service.settings.table import BY_KEY
 from albatross.service.storage.postgres.session import name_of
@@ -122,7 +122,7 @@ def start(
     BY_KEY["port"].kind.read("--port", port)
     BY_KEY["queue"].kind.read("--queue", queue)
     configure_log(log, sys.stderr)
-    listen = Address(host, port, None, None, allow_host or (), allow_origin or ())
+    listen = ListenAddress(host, port, None, None, allow_host or (), allow_origin or ())
     running.run(address, listen, fronts, ray, snapshots, queue, strangers)
 
 

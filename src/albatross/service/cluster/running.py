@@ -21,7 +21,7 @@ from albatross.service.cluster.supervising import Supervisor
 from albatross.service.engine.learned.options import Options, new_genesis, policy_of
 from albatross.service.engine.opening import try_out
 from albatross.service.http.access.keys import Keys
-from albatross.service.http.process import Address
+from albatross.service.http.process import ListenAddress
 from albatross.service.storage.events import encode
 from albatross.service.storage.postgres.home import PostgresHome, snapshots_of
 from albatross.service.storage.postgres.session import Session, connect, name_of, shards_of, understood
@@ -60,7 +60,7 @@ def make(address: str, shards: int, options: Options) -> None:
 
 
 def run(
-    address: str, listen: Address, fronts: int, ray_address: str | None, snapshots: str | None, queue: int, strangers: By = "policy"
+    address: str, listen: ListenAddress, fronts: int, ray_address: str | None, snapshots: str | None, queue: int, strangers: By = "policy"
 ) -> None:
     """Run a cluster until it is told to stop. `strangers`: by what items are ranked for users without ratings."""
     import ray

@@ -11,12 +11,12 @@ from albatross.core.errors import InvalidInput
 from albatross.service.api.errors import StorageFailed
 from albatross.service.api.rules import By
 from albatross.service.cluster.exchanging import Exchanging
-from albatross.service.cluster.lines.addresses import Address, say_address
+from albatross.service.cluster.lines.addresses import ShardAddress, say_address
 from albatross.service.cluster.lines.frames import random_number
 from albatross.service.cluster.lines.listening import Listening
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.options import Options
-from albatross.service.http.process import SWITCH_SECONDS, settle
+from albatross.service.http.process import SWITCH_SECONDS, freeze_memory
 from albatross.service.storage.postgres.home import PostgresHome, snapshots_of
 from albatross.service.storage.postgres.session import NotNow
 
@@ -45,7 +45,7 @@ class Shard:
             return
         if self._engine.genesis.shards > 1:
             self._exchanging = Exchanging(address, self._engine)
-        settle()
+        freeze_memory()
         host = host or _host_of_node()
         try:
             self._listening = self._listen(host)
@@ -73,7 +73,7 @@ class Shard:
         listening = Listening(self._engine, host, secret, lambda: lease.is_sure)
         while True:
             try:
-                say_address(self._home.address, self._home.shard, Address(lease.epoch, host, listening.port, secret))
+                say_address(self._home.address, self._home.shard, ShardAddress(lease.epoch, host, listening.port, secret))
                 return listening
             except (NotNow, StorageFailed):  # the database comes back, or the engine ends this process
                 waiting.wait(AGAIN_SECONDS)

@@ -15,7 +15,7 @@ from albatross.service.api.rules import By
 from albatross.service.cluster.front import Front
 from albatross.service.cluster.processes import FRONT, STOP, Process, present, tell
 from albatross.service.cluster.shard import Shard
-from albatross.service.http.process import Address
+from albatross.service.http.process import ListenAddress
 from albatross.service.storage.postgres.session import NotNow, Session, connect
 
 CALLS = 4
@@ -49,7 +49,7 @@ class Supervisor:
         address: str,
         shards: Sequence[tuple[int, str | None]],
         fronts: int,
-        serving: tuple[Address, int, str],
+        serving: tuple[ListenAddress, int, str],
         local: bool,
         strangers: By,
     ) -> None:

@@ -34,7 +34,10 @@ class Outcome(NamedTuple):
 
 
 def decide_plainly(view: Overlay, request: Recommend, seq: int, model_seq: int, at: float, incarnation: str = "") -> Outcome:
-    """Decide what event `seq` shows, without rules. Its random stream depends only on seed, shard and `seq`, so that decisions can be repeated."""
+    """Decide what event `seq` shows, without rules.
+
+    Its random stream depends only on seed, shard and `seq`, so that decisions can be repeated.
+    """
     model = view.model
     pending = view.waiting_for(request.whom, seq)
     remaining = eligible(view, request, pending, at)

@@ -19,7 +19,7 @@ from albatross.kernels.operations import replace as exchange_rating
 from albatross.service.api.errors import NoEligibleCandidate
 from albatross.service.api.requests import Recommend
 from albatross.service.api.values import Seen
-from albatross.service.engine.deciding.choosing import decide, view_user
+from albatross.service.engine.deciding.choosing import decide_plainly, view_user
 from albatross.service.engine.deciding.overlay import Overlay
 from albatross.service.engine.deciding.together import decide_together
 from albatross.service.engine.learned.ledger import grown, rated_by
@@ -163,6 +163,6 @@ def _change(model: Model, genesis: Genesis) -> None:
 
 def _decide(model: Model, item: str, seq: int, seen: Seen, explain: bool) -> None:
     request = Recommend("somebody", candidates=[item], exclude_seen="none", explain=explain)
-    model.fold_all([seq], [decide(Overlay(model), request, seq, seq - 1, 0.0).event])
+    model.fold_all([seq], [decide_plainly(Overlay(model), request, seq, seq - 1, 0.0).event])
     with suppress(NoEligibleCandidate):
-        decide(Overlay(model), Recommend("somebody", exclude_seen=seen), seq, seq - 1, 0.0)
+        decide_plainly(Overlay(model), Recommend("somebody", exclude_seen=seen), seq, seq - 1, 0.0)

@@ -72,7 +72,7 @@ class Shard:
         residents[:] = np.arange(residents.size)
         self._own = self.numbers[self.public.users] >= 0
         """The arrivals of own users."""
-        self._done, self._learned = 0, True
+        self._done, self._next, self._learned = 0, _first(self._own, 0), True
         truth = told(recipe.policy, environment, seed, self.public.world)
         agent = Agent(recipe.policy, max(residents.size, 1), environment.n_items, seed, truth)
         if shard > 0:  # otherwise all shards would explore with the same random numbers
@@ -87,9 +87,10 @@ class Shard:
     def live(self, stop: int) -> None:
         """The steps of own users before `stop`. If none has come since, there is nothing to do yet."""
         start = self._done
-        self._learned = bool(self._own[start:stop].any() or self.public.world.delay)
+        self._learned = self._next < stop or self.public.world.delay > 0
         if self._learned:
             self._done = stop
+            self._next = _first(self._own, stop)
             self._reserve(stop - start)
             draws = self.public.draws(stop - start)
             began = time.thread_time()
@@ -157,6 +158,11 @@ def simulate_shards(
     return _gathered(recipe, lived)
 
 
+def _first(places: NDArray[np.bool_], start: int) -> int:
+    """The first place from `start` on, or the end."""
+    return start + int(places[start:].argmax()) if places[start:].any() else places.size
+
+
 def _ends(horizon: int, most: int) -> Iterator[int]:
     """The numbers of arrivals after which the shards exchange."""
     step = 0
@@ -171,7 +177,7 @@ def _here(recipe: Recipe, ends: Sequence[int], progress: Callable[[int], None] |
     for stop in ends:
         for shard in residents:
             shard.live(stop)
-        version = residents[0].exchange.version([shard.take() for shard in residents])
+        version = Version.of([shard.take() for shard in residents])
         for shard in residents:
             shard.apply(version)
         if progress is not None:
@@ -230,7 +236,7 @@ def _host(parent: Connection, recipe: Recipe, ends: Sequence[int], shards: Seque
             for shard in residents:
                 shard.live(stop)
                 parent.send(shard.take().to_bytes())
-            version = residents[0].exchange.version([Payload.from_bytes(parent.recv()) for _ in range(recipe.shards)])
+            version = Version.of([Payload.from_bytes(parent.recv()) for _ in range(recipe.shards)])
             for shard in residents:
                 shard.apply(version)
         for shard in residents:

@@ -9,7 +9,7 @@ import pytest
 from albatross import Agent
 from albatross.core.errors import InvalidInput
 from albatross.core.policy import Policy
-from albatross.core.sharing.exchange import Exchange, Payload, check_shards, part
+from albatross.core.sharing.exchange import Exchange, Payload, Version, check_shards, part
 from albatross.core.sharing.steps import Memory
 from albatross.core.state import flatten, identity, restored
 from albatross.kernels.pairs import NOTHING
@@ -78,6 +78,23 @@ def test_a_payload_waits_for_a_version_that_has_room(policy: Policy) -> None:
         assert np.abs(first).sum() > 0
         for other in others:
             np.testing.assert_allclose(other, first, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("policy", [ItemMean(), ALB(rank=2), MeanField(rank=2)], ids=lambda policy: policy.policy_name())
+def test_a_shard_that_has_not_learned_takes_the_same_with_less_work(policy: Policy) -> None:
+    random = np.random.default_rng(0)
+    shards = shards_of(policy, 3)
+    rebuilt = 0
+    for step in range(80):
+        busy = int(random.integers(3))
+        rate(shards[busy], 1, seed=step)
+        version = Version.of([shard.take(learned=shard.shard == busy) for shard in shards])
+        for shard in shards:
+            shard.apply(version, learned=False)
+            payload = shard.take(learned=False)
+            rebuilt += payload.items.size > 0
+            assert payload.to_bytes() == shard.take().to_bytes()
+    assert rebuilt > 0 or not isinstance(policy, MeanField), "no refit has changed sums"
 
 
 def test_an_exchange_refuses_what_cannot_be() -> None:

@@ -95,7 +95,21 @@ class Version(NamedTuple):
     figures: NDArray[np.float64]
     """One row for each of them."""
     sums: tuple[NDArray[Any], ...]
-    """One row per item of a payload."""
+    """One row per item of a payload; none if there are no items."""
+
+    @classmethod
+    def of(cls, payloads: Sequence[Payload | None]) -> "Version":
+        """The payloads of all shards, which fit each other."""
+        present = [(shard, payload) for shard, payload in enumerate(payloads) if payload is not None]
+        touching = [payload for _, payload in present if payload.items.size]
+        return cls(
+            [0, *accumulate(0 if payload is None else payload.items.size for payload in payloads)],
+            np.concatenate([NO_ITEMS, *(payload.items for payload in touching)]),
+            np.concatenate([NO_DIGESTS, *(payload.digests for payload in touching)]),
+            np.array([shard for shard, _ in present], np.int64),
+            np.array([payload.figures for _, payload in present], np.float64, ndmin=2),
+            tuple(_rows(np.concatenate(arrays)) for arrays in zip(*(payload.sums for payload in touching), strict=True)),
+        )
 
 
 class Table(NamedTuple):
@@ -153,6 +167,7 @@ class Exchange:
         """The same tables with one row per item, also if an item has one number."""
         self._figures = np.zeros(USUAL_FIGURES)
         self._every = NO_ITEMS
+        self._nothing = Payload(NO_ITEMS, NO_DIGESTS, np.empty(0), ())
         self._read = False
         """Whether the digests of the present state are known, if the agent has not learned since."""
         self._moved: Items | None = None
@@ -166,20 +181,23 @@ class Exchange:
         `learned` is false if the agent has not learned since then. The payload is the same, but fewer items are looked at.
         """
         if not self._several:
-            return Payload(NO_ITEMS, NO_DIGESTS, np.empty(0), ())
+            return self._nothing
         side = self._prepared()
         learned = learned or not self._read
         moved = self._every if learned or self._moved is None else self._moved
-        for now, _, before in self._rows:
+        for now, _, before in self._rows if moved.size else ():
             program(note_moved)(now, before, ROUNDING, moved, side.parts.touched)
         count, n_figures = self._enter(find_added)(side, learned, self._figures)
         if n_figures > self._figures.size:
             self._figures = np.zeros(n_figures)
             return self.take()
         self._read = True
+        figures = self._figures[:n_figures].copy()
+        if count == 0:
+            return self._nothing._replace(figures=figures)
         items, digests = side.parts.items[:count].copy(), side.parts.fits[:count].copy()
         sums = [now.take(items, 0) - before.take(items, 0) for now, _, before in self._tables]
-        return Payload(items, digests, self._figures[:n_figures].copy(), tuple(sums))
+        return Payload(items, digests, figures, tuple(sums))
 
     def fold(self, payloads: Sequence[Payload | None]) -> None:
         """Apply what all shards have added, in their order. Item vectors are refitted at once.
@@ -190,27 +208,15 @@ class Exchange:
         if len(payloads) != self.shards:
             raise InvalidInput(f"a version of {len(payloads)} payloads; accepted: {self.shards}, one per shard")
         if self._several:
-            self.apply(self.version(payloads))
-
-    def version(self, payloads: Sequence[Payload | None]) -> Version:
-        """The payloads of all shards as one: to `apply` on this shard, or on any other with the same items."""
-        present = [payload for payload in payloads if payload is not None]
-        self.check(present)
-        return Version(
-            [0, *accumulate(0 if payload is None else payload.items.size for payload in payloads)],
-            np.concatenate([NO_ITEMS, *(payload.items for payload in present)]),
-            np.concatenate([NO_DIGESTS, *(payload.digests for payload in present)]),
-            np.array([shard for shard, payload in enumerate(payloads) if payload is not None], np.int64),
-            np.array([payload.figures for payload in present], np.float64, ndmin=2),
-            tuple(_rows(np.concatenate(arrays)) for arrays in zip(*(payload.sums for payload in present), strict=True)),
-        )
+            self.check([payload for payload in payloads if payload is not None])
+            self.apply(Version.of(payloads))
 
     def apply(self, version: Version, learned: bool = True) -> None:
         """Apply what all shards have added. `learned` is false if the agent has not learned since the last `take`."""
         side = self._prepared()
         learned = learned or not self._read
         start, stop = version.bounds[self.shard : self.shard + 2]
-        for (total, others, sent), added in zip(self._rows, version.sums, strict=False):  # no sums if no shard has sent any
+        for (total, others, sent), added in zip(self._rows, version.sums, strict=False):  # a version without items has no sums
             program(add_rows)(total, others, sent, version.items, added, start, stop)
         changed = self._enter(apply_version)(side, learned, self.shard, start, stop, *version[1:5])
         self._read, self._moved = True, None if learned or changed else version.items
@@ -232,6 +238,7 @@ class Exchange:
             owners = (agent.state, memory.others, memory.sent)
             self._tables = [Table(*(part(owner, name) for owner in owners)) for name in self.division.sums]
             self._rows = [Table(*map(_rows, table)) for table in self._tables]
+            self._nothing = self._nothing._replace(sums=tuple(table.total[:0].copy() for table in self._tables))
         return side
 
     def _derived(self, state: Any) -> NDArray[np.uint64]:

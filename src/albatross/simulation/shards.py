@@ -15,6 +15,7 @@ from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from albatross.core.agent import Agent
 from albatross.core.environment import Environment

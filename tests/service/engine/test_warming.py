@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from albatross import Recommender
+from albatross.kernels.building import beside
 from albatross.kernels.compiling import NotCompiled
 from albatross.kernels.search import catalogue
 from albatross.policies.alb import ALB
@@ -78,7 +79,7 @@ def let_compile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[],
     waiting = tmp_path / "waiting"
     os.mkfifo(waiting)
     monkeypatch.setattr(warming, "only_loaded", nothing_is_there)
-    monkeypatch.setattr(warming, "ASIDE", f"import sys; b'the rest' in sys.stdin.buffer.read() and open({str(waiting)!r}).read()")
+    monkeypatch.setattr(beside, "BEGIN", f"import sys; b'the rest' in sys.stdin.buffer.read() and open({str(waiting)!r}).read()")
     return lambda: waiting.open("w").close()
 
 

@@ -104,10 +104,10 @@ def watch_parts(
         news = add_rating(state, room, user, item, reward)
         moments[step, 10] = now(reading)
         if news:
-            refit_user(state, room, user)
+            refit_user(state, room, user, 0.0)
         moments[step, 11] = now(reading)
         if news:
-            refit_item(state, room, item)
+            refit_item(state, room, item, 0.0)
         moments[step, 12] = now(reading)
         learn_population(state, settings.refreshes, room.once)
         moments[step, 13] = now(reading)

@@ -3,7 +3,16 @@
 import numpy as np
 import pytest
 
-from albatross.kernels.mean_field.moments import add_moments, certain, describe, expected_mean, fit, no_regression, partner_weights
+from albatross.kernels.mean_field.moments import (
+    add_moments,
+    certain,
+    describe,
+    expected_mean,
+    fit,
+    no_regression,
+    overshoot_mean,
+    partner_weights,
+)
 
 RANKS = [1, 2, 5]
 
@@ -53,6 +62,16 @@ def test_without_partners_the_population_is_believed() -> None:
     fit(work, work.sums, work.rights, np.array([2.0, 3.0, 0.5]), -1.5, 0.1)
     describe(work, 0.1)
     np.testing.assert_allclose(work.moments, packed(np.array([0.0, 0.0, -1.5]), np.diag([2.0, 3.0, 0.5])), atol=1e-12)
+
+
+@pytest.mark.parametrize("rank", RANKS)
+def test_a_mean_overshoots_in_vector_and_offset(rank: int) -> None:
+    random = np.random.default_rng(rank)
+    before, covariance = some_belief(random, rank)
+    mean = random.normal(size=rank + 1)
+    expected = mean + 0.75 * (mean - before)
+    overshoot_mean(mean, packed(before, covariance), 0.75)
+    np.testing.assert_allclose(mean, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("rank", RANKS)

@@ -1,5 +1,6 @@
 """What mean-field keeps adds up, what it remembers is exact, what it hopes for has a limit, and what it spends has one too."""
 
+import copy
 import itertools
 
 import numpy as np
@@ -10,8 +11,9 @@ from albatross.checks.worlds import Checkerboard
 from albatross.core.sharing.carrying import arrive, rows_of
 from albatross.environments.synthetic import Gaussian
 from albatross.kernels.mean_field.gittins import worth_of
-from albatross.kernels.mean_field.learning import part_of_pair
+from albatross.kernels.mean_field.learning import part_of_pair, refit_item, refit_user
 from albatross.kernels.mean_field.partners import click_weight, pair_weight
+from albatross.kernels.mean_field.population import OVERSHOOT
 from albatross.kernels.pairs import NOTHING, find_pair
 from albatross.policies.mean_field import MeanField
 
@@ -132,8 +134,11 @@ def test_what_was_said_before_refits_nobody() -> None:
 
 
 def test_everybody_has_a_turn_sooner_or_later() -> None:
-    """However many ratings there are, and whoever gives them: nine users have had a turn after four times as many ratings."""
-    agent, *_ = taught(MeanField(rank=2), n_ratings=3000)
+    """However many ratings there are, and whoever gives them: nine users have had a turn after four times as many ratings.
+
+    With fewer ratings than these a rating may refit several, of whom the last one is noted.
+    """
+    agent, *_ = taught(MeanField(rank=2), n_ratings=6000)
     had = set()
     for _ in range(36):
         agent.update(0, 0, 3.0)
@@ -413,6 +418,27 @@ def test_many_are_refitted_while_vectors_are_found() -> None:
     assert refitted(0.2, 800) > 10
     assert refitted(0.2, 10_000) <= 2
     assert refitted(10.0, 800) <= 2
+
+
+def test_refits_that_overshoot_end_where_others_do_and_sooner() -> None:
+    """All users and items in turn, with the same priors: what the means predict, and how far that is from the end."""
+    agent, *_ = taught(MeanField(rank=2, refreshes=0), n_ratings=60, noise=0.05)
+
+    def predicted(sweeps: int, further: float) -> np.ndarray:
+        state, room = copy.deepcopy(agent.state), agent.scratch.room
+        for _ in range(sweeps):
+            for user in state.users[: state.counts[0].users]:
+                refit_user(state, room, int(user), further)
+            for item in state.items[: state.counts[0].items]:
+                refit_item(state, room, int(item), further)
+        users, items = state.user_moments, state.item_moments
+        predictions: np.ndarray = users[:, 3:5] @ items[:, 3:5].T + users[:, 8:9] + items[:, 8]
+        return predictions
+
+    end = predicted(300, 0.0)
+    plain, overshot = (np.abs(predicted(10, further) - end).max() for further in (0.0, OVERSHOOT))
+    assert overshot < 0.5 * plain
+    np.testing.assert_allclose(predicted(150, OVERSHOOT), end, atol=1e-3)
 
 
 @pytest.mark.parametrize("scale", [20.0, 1e60])

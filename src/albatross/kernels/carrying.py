@@ -75,7 +75,7 @@ def carry_mean_field(state: Any, work: Room, user: int, arriving: bool, room: Ro
         if state.item_moments[item, met] == 0.0:  # the shard that the user leaves may not have told of this item, and need not any more
             state.items[counts.items] = item
             counts.items += 1
-        refit_item(state, work, item)
+        refit_item(state, work, item, 0.0)
 
 
 @kernel

@@ -97,9 +97,9 @@ def join_mean_field(state: Any, work: Room, user: int, other: int, room: Rows) -
     gone.fill(0.0)
     state.figures[0].residual -= state.residuals[other]
     state.residuals[other] = 0.0
-    refit_user(state, work, user)
+    refit_user(state, work, user, 0.0)
     for position in range(count):
-        refit_item(state, work, items[position])
+        refit_item(state, work, items[position], 0.0)
 
 
 @kernel

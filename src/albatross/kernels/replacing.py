@@ -99,5 +99,5 @@ def exchange_mean_field(state: Any, room: Room, user: int, item: int, before: fl
     one = row_start(rights.size - 1)
     for a in range(rights.size):
         rights[a] += value * moments[one + a]
-    refit_user(state, room, user)
-    fit_item(state, room, item)
+    refit_user(state, room, user, 0.0)
+    fit_item(state, room, item, 0.0)

@@ -26,6 +26,7 @@ from albatross.kernels.mean_field.population import (
     guess_population,
     learn_population,
     more_turns,
+    overshoot,
 )
 from albatross.kernels.operations import ELSEWHERE, Items
 from albatross.kernels.pairs import Pairs
@@ -141,15 +142,16 @@ def refit_items(state: Any, limit: int, room: Room, others: Any, items: Items, r
             state.items[counts.items] = item
             counts.items += 1
             heard.items += 1
-        refit_item(state, room, item)
+        refit_item(state, room, item, 0.0)
     n_ratings = heard.ratings - heard.user_turn
     heard.user_turn = heard.ratings
     if n_ratings > 0:
         for _ in range(n_ratings):
             learn_population(state, limit, room.once)
+        further = overshoot(state, limit)
         for _ in range(turns_of_items(state, others, n_ratings, limit)):
             counts.item_turn = (counts.item_turn + 1) % counts.items
-            refit_item(state, room, state.items[counts.item_turn])
+            refit_item(state, room, state.items[counts.item_turn], further)
     due = counts.ratings - heard.rebuilt >= min(counts.ratings // 4, REBUILD_INTERVAL + counts.ratings - counts.repeats)
     if due:
         rebuild_own_part(state, others, room)

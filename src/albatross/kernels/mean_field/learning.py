@@ -11,7 +11,17 @@ import numpy as np
 
 from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import Vector, inner
-from albatross.kernels.mean_field.moments import Regression, add_moments, certain, describe, expected_mean, fit, partner_weights, row_start
+from albatross.kernels.mean_field.moments import (
+    Regression,
+    add_moments,
+    certain,
+    describe,
+    expected_mean,
+    fit,
+    overshoot_mean,
+    partner_weights,
+    row_start,
+)
 from albatross.kernels.mean_field.partners import click_weight, pair_weight, sum_partners, tell_partners
 from albatross.kernels.mean_field.population import (
     RECENT_NEWCOMERS,
@@ -19,6 +29,7 @@ from albatross.kernels.mean_field.population import (
     count_rating,
     kept_covariance,
     learn_population,
+    overshoot,
     own_users,
     spread_of,
     turns,
@@ -81,12 +92,14 @@ def weight_for_user(state: Any, moments: Vector, plays: int) -> float:
 
 
 @kernel
-def refit_user(state: Any, room: Room, user: int) -> None:
-    """Fit the user, and exchange the user's terms in the sums of the items the user has rated."""
+def refit_user(state: Any, room: Room, user: int, further: float) -> None:
+    """Fit the user, move its mean `further`, and exchange the user's terms in the sums of the items the user has rated."""
     squares = place_user(state, room, user)
     figures = state.figures[0]
-    describe(room.work, figures.noise)
     work, pairs, moments = room.work, state.pairs, state.user_moments[user]
+    if further > 0.0:
+        overshoot_mean(work.mean, moments, further)
+    describe(work, figures.noise)
     size = work.mean.size
     partner_weights(work.moments, size, room.weights)
     squares += inner(room.weights, work.sums) - 2.0 * inner(work.mean, work.rights)
@@ -116,9 +129,12 @@ def believe_item(state: Any, room: Room, item: int, moments: Vector) -> None:
 
 
 @kernel
-def refit_item(state: Any, room: Room, item: int) -> None:
+def refit_item(state: Any, room: Room, item: int, further: float) -> None:
+    """Fit the item, and move its mean `further`."""
     figures = state.figures[0]
     fit(room.work, state.item_sums[item], state.item_rights[item], state.item_variance, figures.center, figures.noise)
+    if further > 0.0:
+        overshoot_mean(room.work.mean, state.item_moments[item], further)
     describe(room.work, kept_covariance(state, room.once) * figures.noise)
     believe_item(state, room, item, room.work.moments)
 
@@ -221,13 +237,13 @@ def add_rating(state: Any, room: Room, user: int, item: int, reward: float) -> b
 @kernel
 def refresh(state: Any, room: Room, limit: int) -> None:
     """Refit the users and items whose turn it is, and recompute all sums when it is due."""
-    counts = state.counts[0]
+    counts, further = state.counts[0], overshoot(state, limit)
     for _ in range(turns(state, counts.users, limit)):
         counts.user_turn = (counts.user_turn + 1) % own_users(counts)
-        refit_user(state, room, state.users[counts.user_turn])
+        refit_user(state, room, state.users[counts.user_turn], further)
     for _ in range(turns(state, counts.items, limit)):
         counts.item_turn = (counts.item_turn + 1) % counts.items
-        refit_item(state, room, state.items[counts.item_turn])
+        refit_item(state, room, state.items[counts.item_turn], further)
     if counts.ratings - counts.rebuilt >= min(counts.ratings // 4, REBUILD_INTERVAL + state.pairs.used[0]):
         rebuild(state, room)
 
@@ -241,7 +257,7 @@ def learn(state: Any, room: Room, refreshes: int, user: int, item: int, reward: 
         note_newcomer(state, room, user, reward)
         meet_item(state, room, item, random)
     if add_rating(state, room, user, item, reward):
-        refit_user(state, room, user)
-        refit_item(state, room, item)
+        refit_user(state, room, user, 0.0)
+        refit_item(state, room, item, 0.0)
     learn_population(state, refreshes, room.once)
     refresh(state, room, refreshes)

@@ -150,6 +150,16 @@ def describe(work: Regression, noise: float) -> None:
 
 
 @kernel
+def overshoot_mean(mean: Vector, before: Vector, further: float) -> None:
+    """Move a mean (f, o) further away from that of these moments, by this fraction of their distance."""
+    rank = mean.size - 1
+    one = row_start(rank)
+    for a in range(rank):
+        mean[a] += further * (mean[a] - before[one + a])
+    mean[rank] += further * (mean[rank] - before[before.size - 2])
+
+
+@kernel
 def certain(mean: Vector, moments: Vector) -> None:
     """The moments of a user or item known to be (f, o) = `mean`."""
     if certain_at_once(mean, moments):

@@ -68,10 +68,13 @@ SWEEPS_PER_EFOLD = 8.0
 """Every user and item is refitted when the ratings have grown by an eighth, within the limit per rating."""
 LONGEST_PAUSE = 4.0
 """Limit of ratings until the next refit in turn."""
-MORE_TURNS, MOST_NEEDED = 32.0, 800.0
+MORE_TURNS, MOST_NEEDED = 44.0, 800.0
 """How many more users, and items, a rating refits where vectors alone explain the ratings, and after how many ratings that is: while
 vectors are found, beliefs lag far behind what the same ratings would say if all rows were refitted until nothing changes. Earlier nobody
 knows whether vectors explain anything; later there is little to catch up with."""
+OVERSHOOT = 0.75
+"""How much further than to its fit a refit in turn moves a mean, meanwhile (over-relaxation): users and items that are fitted to each other
+approach in small steps what both agree on. Below 1 they end there, too."""
 UNEXPLAINED = 0.4
 """No more are refitted where vectors explain at most this share of rating variance: noise fitted more closely misleads."""
 CLICKS_DIFFER = 1e-9
@@ -170,7 +173,7 @@ def settled(variance: float, square: float, spread: float, rows: float, guess: f
 
 @kernel
 def more_turns(state: Any, limit: int) -> int:
-    """How many rows a rating refits in turn beyond `limit`: over all ratings of a model at most 30,000 times `limit`."""
+    """How many rows a rating refits in turn beyond `limit`: over all ratings of a model at most 42,000 times `limit`."""
     ratings = float(state.counts[0].ratings)
     near = min(ratings / MOST_NEEDED, MOST_NEEDED / ratings)
     most = MORE_TURNS * near * near
@@ -179,6 +182,12 @@ def more_turns(state: Any, limit: int) -> int:
     said = variance_of_vectors(state)
     explained = said / (said + state.figures[0].noise)
     return limit * int(most * max(explained - UNEXPLAINED, 0.0) / (1.0 - UNEXPLAINED))
+
+
+@kernel
+def overshoot(state: Any, limit: int) -> float:
+    """How much further than to its fit a refit in turn moves a mean."""
+    return OVERSHOOT if more_turns(state, limit) > 0 else 0.0
 
 
 @kernel

@@ -132,7 +132,7 @@ class Model:
         user_numbers, item_numbers, unlearned = self.users.numbers, self.items.numbers, self._unlearned
         for seq, event in zip(seqs, events, strict=True):
             self.seq = seq
-            if type(event) is not Rated:
+            if not (type(event) is Rated or (type(event) is Reacted and event.event_id and event.replaces is None)):
                 self._fold_other(seq, event)
                 continue
             user = user_numbers.get(event.user)
@@ -207,7 +207,7 @@ class Model:
             self.told = event.version
 
     def _fold_reaction(self, seq: int, event: Reacted) -> None:
-        """A named event: a new rating, or the replacement of an earlier one."""
+        """The replacement of an earlier rating; or silence, which is a new one."""
         if not event.event_id and event.decision is not None:
             self.given_up = max(self.given_up, event.decision)
         if event.replaces is None or event.before is None:

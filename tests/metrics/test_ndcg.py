@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from albatross import Agent, simulate
+from albatross import simulate
 from albatross.core.errors import InvalidInput
 from albatross.core.ratings import RatingTable
 from albatross.core.vocabulary import Vocabulary
@@ -18,7 +18,7 @@ from albatross.metrics.ndcg import NDCG, discounted_gain
 from albatross.policies.alb import ALB
 from albatross.policies.oracle import Oracle
 from albatross.policies.random import Random
-from albatross.simulation.trial import live
+from albatross.simulation.loop import live
 
 rankings = st.lists(
     st.tuples(st.integers(-3, 3), st.floats(0, 10)),  # few different scores, so that ties are frequent
@@ -86,8 +86,7 @@ def test_every_kind_of_world_runs_the_same_machine_code() -> None:
         Gaussian(n_users=2, n_items=3),
     ):
         simulate(Random(), world, horizon=5, ndcg=None if isinstance(world, Gaussian) else NDCG())
-    state = Agent(Random(), 1, 1).state
-    assert len(program(live, type(state)).signatures) == 1  # type: ignore[attr-defined]
+    assert len(program(live).signatures) == 1  # type: ignore[attr-defined]
 
 
 def test_one_candidate_and_no_relevance_are_trivial_and_counted() -> None:

@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from albatross.checks.worlds import WORLD, Checkerboard, beginner, experienced
-from albatross.core.agent import Agent
+from albatross.core.agent import Agent, choose, learn
 from albatross.core.policy import Policy
 from albatross.core.streams import stream
 from albatross.kernels.compiling import program
 from albatross.policies import create
-from albatross.simulation.trial import live, simulate
+from albatross.simulation.loop import live
+from albatross.simulation.trial import simulate
 
 
 def chooses_only_candidates(policy: Policy) -> None:
@@ -135,8 +136,9 @@ def serves_a_stranger(policy: Policy) -> None:
 def compiles_once(policy: Policy) -> None:
     """Other sizes, worlds and parameters use the same machine code."""
     simulate(policy, WORLD, horizon=10, seed=0)
-    entry = program(live, type(beginner(policy).state))
-    compiled = len(getattr(entry, "signatures", []))
+    state = type(beginner(policy).state)
+    entries = (program(choose, state), program(learn, state), program(live))
+    compiled = [len(getattr(entry, "signatures", [])) for entry in entries]
     simulate(policy, Checkerboard(n_users=3, n_items=4), horizon=20, seed=1)
-    again = len(getattr(entry, "signatures", [])) - compiled
+    again = sum(len(getattr(entry, "signatures", [])) for entry in entries) - sum(compiled)
     assert again == 0, f"compiled {again} more times for another world"

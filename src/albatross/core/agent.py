@@ -5,6 +5,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -23,6 +24,7 @@ from albatross.core.streams import stream
 from albatross.kernels.building.keeping import Kept, parts_of
 from albatross.kernels.compiling import program
 from albatross.kernels.operations import ALL_ITEMS, Items, Slate, join, offers, replace, select, update
+from albatross.kernels.search.catalogue import scanned
 
 
 class Choice(NamedTuple):
@@ -108,6 +110,8 @@ class Agent:
         self.learning = stream(seed, "learning")
         self.settings = policy.settings()
         self._truth = truth
+        self.searches = True
+        """Whether the best item of a large catalogue is searched. If not, all items are scored, with the same choices."""
         self._unusable = 0
         """Upper bound of the unusable places in tables of pairs."""
         self._mind: Kept | None = None
@@ -231,6 +235,12 @@ class Agent:
         self._shape(n_users, n_items)
         self.state = state
 
+    def search(self, searches: bool) -> None:
+        """Search large catalogues from now on, or score all their items. Only time and machine code differ."""
+        if searches != self.searches:
+            self.searches = searches
+            self._shape(self.n_users, self.n_items)
+
     def apart(self) -> Self:
         """An independent copy: what it learns does not change this agent."""
         other = copy.copy(self)
@@ -301,7 +311,8 @@ class Agent:
 
     def _shape(self, n_users: int, n_items: int) -> None:
         self.n_users, self.n_items = n_users, n_items
-        self.scratch: Any = self.policy.scratch(n_users, n_items)
+        with nullcontext() if self.searches else scanned():
+            self.scratch: Any = self.policy.scratch(n_users, n_items)
         self.slate = Slate(np.zeros(n_items), np.zeros(n_items))
         self._mind, self._drawing = None, {}
 

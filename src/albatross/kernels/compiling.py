@@ -68,10 +68,41 @@ def program(function: Callable[..., Any], state_type: type | None = None) -> Cal
     return compiled  # type: ignore[no-any-return]
 
 
+def compiled_for(function: Callable[..., Any], state_type: type | None, *arguments: Any) -> Any:
+    """Numba's result for a function and arguments of these types: its signature, and the library that has its machine code."""
+    compiled: Any = program(function, state_type)
+    kinds = tuple(map(compiled.typeof_pyval, arguments))
+    if kinds not in compiled.overloads:
+        compiled._compile_for_args(*arguments)
+    return compiled.overloads[kinds]
+
+
 def is_wanted(function: Callable[..., Any], state_type: type) -> bool:
     """Whether another process could compile a function for this one: nothing is on disk yet, and there is a folder for it."""
     index = getattr(getattr(getattr(program(function, state_type), "_cache", None), "_cache_file", None), "_index_path", None)
-    return index is not None and not Path(index).exists() and cache_root().name == CACHED
+    return index is not None and not Path(index).exists() and is_shared()
+
+
+def is_shared() -> bool:
+    """Whether other processes find the machine code of this one."""
+    return cache_root().name == CACHED
+
+
+class NotCompiled(Exception):
+    """Machine code is neither loaded nor on disk."""
+
+
+@contextmanager
+def only_loaded() -> Iterator[None]:
+    """What this thread runs here is loaded if it is on disk. Otherwise `NotCompiled` is raised: nothing is compiled."""
+    _loading.only = True
+    try:
+        yield
+    finally:
+        _loading.only = False
+
+
+_loading = threading.local()
 
 
 def _explaining(compile_for: Callable[..., Any], state_type: type | None) -> Callable[..., Any]:
@@ -82,7 +113,8 @@ def _explaining(compile_for: Callable[..., Any], state_type: type | None) -> Cal
             with optimized_once(), collected_rarely():
                 return compile_for(*arguments, **more)
         except COMPLAINTS as error:
-            raise explained(error, state_type, arguments) from error
+            subject = state_type or next((each.state_type for each in arguments if hasattr(each, "state_type")), None)  # of what is called
+            raise explained(error, subject, arguments) from error
 
     return compile_or_explain
 
@@ -181,13 +213,15 @@ class _Announcer(event.Listener):
         depth = getattr(self.depth, "value", 0)
         self.depth.value = depth + 1
         function = event.data["dispatcher"].py_func
+        if getattr(_loading, "only", False):
+            raise NotCompiled(f"{function.__name__} is neither loaded nor on disk")
         if depth == 0 and function.__module__.startswith("albatross."):
             first: Any = next(iter(event.data["args"]), None)
             first = getattr(first, "parts", first)
             if "state" in getattr(first, "fields", ()):
                 first = first[first.fields.index("state")]
             state = getattr(first, "instance_class", None)
-            subject = function.__module__ if state is None else _subject(state)
+            subject = function.__module__.rpartition(".")[2] if state is None else _subject(state)
             print(f"albatross: compiling {subject} ({function.__name__}), once per install …", file=sys.stderr, flush=True)
 
     def on_end(self, event: Any) -> None:

@@ -48,19 +48,6 @@ class Record(NamedTuple):
     trivial: NDArray[np.bool_]
 
 
-class Stage(NamedTuple):
-    """What surrounds the policy in a trial. The object is the same in every call; only the contents of its arrays change."""
-
-    world: World
-    users: NDArray[np.int32]
-    """Who arrives, step by step."""
-    record: Record
-    ruler: Ruler
-    offering: np.random.Generator
-    exploring: np.random.Generator
-    learning: np.random.Generator
-
-
 @kernel
 def meet(world: World, user: int, offering: np.random.Generator) -> tuple[int, int]:
     """A user arrives. Returns start and stop of their candidates within `world.items`; equal for the whole catalogue."""

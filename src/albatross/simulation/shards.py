@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from albatross.core.agent import Agent, Mind
+from albatross.core.agent import Agent
 from albatross.core.environment import Environment
 from albatross.core.errors import InvalidInput, check_whole
 from albatross.core.foreign.plain import as_policy
@@ -27,30 +27,13 @@ from albatross.core.sharing.exchange import PART_OF_AN_UPDATE, Exchange, Payload
 from albatross.core.state import reserve
 from albatross.core.streams import stream
 from albatross.environments.telling import informed, told
-from albatross.kernels.building.keeping import Kept, parts_of
-from albatross.kernels.compiling import program
-from albatross.kernels.operations import select, update
 from albatross.metrics.ndcg import NDCG
-from albatross.simulation.public import Public, Record, Stage, answer, meet
+from albatross.simulation.loop import Loop
+from albatross.simulation.public import Public, Record
 from albatross.simulation.trial import simulate
-from albatross.simulation.waiting import live_late, room_for
 
 ROOM = 1_000
 """Arrivals for which a shard makes room at least."""
-
-
-def live_here(mind: Any, stage: Any, numbers: NDArray[np.int32], began: int, draws: NDArray[np.float64]) -> None:
-    """Like `live`, for the users of one shard. Arrivals of other users are skipped."""
-    state, settings, scratch, slate = parts_of(mind)
-    world, users, record, ruler, offering, exploring, learning = parts_of(stage)
-    for step in range(began, began + draws.size):
-        user = users[step]
-        start, stop = meet(world, user, offering)
-        if numbers[user] >= 0:
-            candidates = world.items[start:stop]
-            position, _ = select(state, settings, scratch, numbers[user], candidates, slate, exploring)
-            answer(world, user, candidates, position, slate, draws[step - began], ruler, record, step)
-            update(state, settings, scratch, numbers[user], record.items[step], record.rewards[step], learning)
 
 
 @dataclass(frozen=True)
@@ -96,25 +79,23 @@ class Shard:
         if shard > 0:  # otherwise all shards would explore with the same random numbers
             agent.exploring = stream(seed, f"exploring on shard {shard}")
         self.exchange = Exchange(agent, shard, recipe.shards)
-        self.slate = agent.slate._replace(whole=recipe.ndcg is not None)
-        self.late = (room_for(self.public.world.delay),) if self.public.world.delay else ()
         self.seconds = 0.0
         self._room = 0
         """Arrivals for whose ratings the state has room."""
         self._reserve(0)
-        self._run(0, np.empty(0))  # no steps: this only compiles or loads the code
+        self._loop = Loop(agent, self.public, self.numbers, recipe.ndcg is not None)
 
     def live(self, stop: int) -> None:
         """The steps of own users before `stop`. If none has come since, there is nothing to do yet."""
         start = self._done
-        self._learned = self._next < stop or bool(self.late)
+        self._learned = self._next < stop or self.public.world.delay > 0
         if self._learned:
             self._done = stop
             self._next = _first(self._own, stop)
             self._reserve(stop - start)
             draws = self.public.draws(stop - start)
             began = time.thread_time()
-            self._run(start, draws)
+            self._loop.run(start, draws)
             self.seconds += time.thread_time() - began
 
     def take(self) -> Payload:
@@ -135,18 +116,10 @@ class Shard:
 
     def _reserve(self, arrivals: int) -> None:
         """Make room for their ratings, and for those of some more: a larger state must be prepared for compiled code again."""
-        agent, public = self.exchange.agent, self.public
         if arrivals > self._room or not self._room:
             self._room = max(arrivals, ROOM)
-            agent.state = reserve(agent.state, self._room)
-            streams = (public.offering, agent.exploring, agent.learning)
-            self._mind = Kept(Mind(agent.state, agent.settings, agent.scratch, self.slate))
-            self._stage = Kept(Stage(public.world, public.users, public.record, public.ruler, *streams))
+            self.exchange.agent.state = reserve(self.exchange.agent.state, self._room)
         self._room -= arrivals
-
-    def _run(self, start: int, draws: NDArray[np.float64]) -> None:
-        run = program(live_late if self.late else live_here, type(self.exchange.agent.state))
-        run(self._mind, self._stage, self.numbers, *self.late, start, draws)
 
 
 def simulate_shards(

@@ -2,12 +2,10 @@
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from albatross.core.agent import Agent, Mind
+from albatross.core.agent import Agent
 from albatross.core.environment import Environment
 from albatross.core.errors import check_whole
 from albatross.core.foreign.plain import Plain, Player, as_policy
@@ -16,26 +14,10 @@ from albatross.core.policy import Policy
 from albatross.core.recording import Recording
 from albatross.core.state import reserve
 from albatross.environments.telling import informed, told
-from albatross.kernels.building.keeping import Kept, parts_of
-from albatross.kernels.compiling import program
-from albatross.kernels.operations import select, update
 from albatross.metrics.ndcg import NDCG
+from albatross.simulation.loop import Loop
 from albatross.simulation.plain import PlainLife
-from albatross.simulation.public import CHUNK, Life, Public, Stage, answer, meet
-from albatross.simulation.waiting import live_late, room_for
-
-
-def live(mind: Any, stage: Any, began: int, draws: NDArray[np.float64]) -> None:
-    """Select, react, record, learn, once per arriving user: one step per draw, starting at step `began`."""
-    state, settings, scratch, slate = parts_of(mind)
-    world, users, record, ruler, offering, exploring, learning = parts_of(stage)
-    for step in range(began, began + draws.size):
-        user = users[step]
-        start, stop = meet(world, user, offering)
-        candidates = world.items[start:stop]
-        position, _ = select(state, settings, scratch, user, candidates, slate, exploring)
-        answer(world, user, candidates, position, slate, draws[step - began], ruler, record, step)
-        update(state, settings, scratch, user, record.items[step], record.rewards[step], learning)
+from albatross.simulation.public import CHUNK, Life, Public
 
 
 def simulate(
@@ -92,15 +74,9 @@ class CompiledLife:
         self._policy, self._environment, self._horizon, self._seed = policy, environment, horizon, seed
         truth = told(policy, environment, seed, self.public.world)
         self._agent = Agent(policy, environment.n_users, environment.n_items, seed, truth)
-        self._slate = self._agent.slate._replace(whole=ndcg is not None)
-        public, delay, residents = self.public, self.public.world.delay, np.arange(environment.n_users, dtype=np.int32)
-        self._entry = program(live_late if delay else live, type(self._agent.state))
-        self._late = (residents, room_for(delay)) if delay else ()
-        streams = (public.offering, self._agent.exploring, self._agent.learning)
-        self._stage = Kept(Stage(public.world, public.users, public.record, public.ruler, *streams))
-        self._mind: Kept | None = None
+        residents = np.arange(environment.n_users, dtype=np.int32)
+        self._loop = Loop(self._agent, self.public, residents, ndcg is not None)
         self._draws = np.empty(0)
-        self._enter(self._draws)  # no steps: this compiles or loads the code, which is not counted as the policy's time
         self._seconds = 0.0
 
     def advance(self, n_steps: int) -> None:
@@ -113,15 +89,9 @@ class CompiledLife:
                 self._agent.state = reserve(self._agent.state, size)
             draws = self._draws[first : first + stop - self.done]
             began = time.thread_time()
-            self._enter(draws)
+            self._loop.run(self.done, draws)
             self._seconds += time.thread_time() - began
             self.done += draws.size
-
-    def _enter(self, draws: NDArray[np.float64]) -> None:
-        agent, mind = self._agent, self._mind
-        if mind is None or mind.parts.state is not agent.state:
-            mind = self._mind = Kept(Mind(agent.state, agent.settings, agent.scratch, self._slate))
-        self._entry(mind, self._stage, *self._late, self.done, draws)
 
     def recording(self) -> Recording:
         state, public = self._agent.state, self.public

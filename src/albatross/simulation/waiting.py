@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from albatross.kernels.building.keeping import parts_of
 from albatross.kernels.compiling import kernel
-from albatross.kernels.operations import Items, Slate, or_else, select, suppose, update
-from albatross.simulation.public import answer, meet
+from albatross.kernels.operations import Items, Slate, or_else, select, suppose
 
 
 class Waiting(NamedTuple):
@@ -60,21 +59,13 @@ def list_pending(users: NDArray[np.int32], items: Items, began: int, step: int, 
     return count
 
 
-def live_late(mind: Any, stage: Any, numbers: NDArray[np.int32], waiting: Waiting, began: int, draws: NDArray[np.float64]) -> None:
-    """Like `live`, where ratings are late, for the users who have a number here. Arrivals of other users are skipped."""
+def choose_waiting(
+    mind: Any, drawing: Any, user: int, candidates: Items, items: Items, rewards: NDArray[np.float64], whole: bool, best: Items
+) -> tuple[int, float]:
+    """Choose as if these ratings had come, or without them if the policy would not use them now."""
     state, settings, scratch, slate = parts_of(mind)
-    world, users, record, ruler, offering, exploring, learning = parts_of(stage)
-    for step in range(began, began + draws.size):
-        user = users[step]
-        start, stop = meet(world, user, offering)
-        heard = step - world.delay
-        if numbers[user] >= 0:
-            candidates = world.items[start:stop]
-            count = list_pending(users, record.items, max(heard, 0), step, waiting)
-            items, rewards = waiting.items[:count], waiting.rewards[:count]
-            position, _ = choose(state, settings, scratch, numbers[user], candidates, items, rewards, slate, exploring)
-            if position < 0:  # the policy would not use such ratings now
-                position, _ = select(state, settings, scratch, numbers[user], candidates, slate, exploring)
-            answer(world, user, candidates, position, slate, draws[step - began], ruler, record, step)
-        if heard >= 0 and numbers[users[heard]] >= 0:
-            update(state, settings, scratch, numbers[users[heard]], record.items[heard], record.rewards[heard], learning)
+    random, room = parts_of(drawing).random, Slate(slate.scores, slate.means, whole, best)
+    position, propensity = choose(state, settings, scratch, user, candidates, items, rewards, room, random)
+    if position < 0:
+        position, propensity = select(state, settings, scratch, user, candidates, room, random)
+    return position, propensity

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from albatross.kernels.compiling import OPTIONS, kernel
 from albatross.kernels.linear import Vector, packed_size
 from albatross.kernels.mean_field.moments import row_start
-from albatross.kernels.search import catalogue
 from albatross.kernels.search.arranging import SAMPLE, cut
-from albatross.kernels.search.catalogue import SmallCatalogue
+from albatross.kernels.search.catalogue import SmallCatalogue, is_worth_searching
 from albatross.kernels.search.lanes import LANES
 
 BLOCK = 32
@@ -77,7 +76,7 @@ class Shelves(NamedTuple):
 
 def new_shelves(rank: int, n_items: int) -> Shelves | SmallCatalogue:
     """A catalogue that is not arranged yet; none for few items."""
-    if n_items < catalogue.SEARCHED_FROM:
+    if not is_worth_searching(n_items):
         return SmallCatalogue()
     n_groups = -(-n_items // (BLOCK * LANES))
     spread = packed_size(rank + 1)

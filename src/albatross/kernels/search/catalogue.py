@@ -11,6 +11,9 @@ they are full, everything is arranged again. All this is scratch: it is computed
 """
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import NamedTuple
 
 import numpy as np
@@ -50,9 +53,26 @@ class SmallCatalogue(NamedTuple):
     nothing: int = 0
 
 
+_scanned: ContextVar[bool] = ContextVar("scanned", default=False)
+
+
+@contextmanager
+def scanned() -> Iterator[None]:
+    """A catalogue that is made here is never searched, however large it is. Choices are the same, and the code is that of small ones."""
+    before = _scanned.set(True)
+    try:
+        yield
+    finally:
+        _scanned.reset(before)
+
+
+def is_worth_searching(n_items: int) -> bool:
+    return n_items >= SEARCHED_FROM and not _scanned.get()
+
+
 def new_catalogue(n_items: int, rank: int) -> Catalogue | SmallCatalogue:
     """A catalogue that is not arranged yet."""
-    if n_items < SEARCHED_FROM:
+    if not is_worth_searching(n_items):
         return SmallCatalogue()
     n_groups = -(-n_items // (BLOCK * LANES))
     n_loose = math.ceil(LOOSE_SHARE * math.sqrt(n_items) / BLOCK)

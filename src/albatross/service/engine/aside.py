@@ -12,10 +12,13 @@ from albatross.service.engine.learned import snapshots
 from albatross.service.engine.learned.model import Model
 from albatross.service.engine.recovering.replaying import look_back, report
 from albatross.service.engine.tickets import Ticket, tell_all
-from albatross.service.engine.warming import warm
+from albatross.service.engine.warming import load_the_rest
 from albatross.service.storage.events import Genesis
 from albatross.service.storage.home import Home
 from albatross.service.storage.snapshots import Manifest
+
+LONGEST_STOP = 2.0
+"""Seconds to wait for what is being compiled in this process, which cannot be stopped."""
 
 
 class Aside:
@@ -29,7 +32,12 @@ class Aside:
         """Event and state id of that snapshot."""
         self._writer: threading.Thread | None = None
         self._copier: threading.Thread | None = None
-        self._warmer: threading.Thread | None = None
+        self._warmers: list[threading.Thread] = []
+        self._warming = threading.Lock()
+        """One after the other: whoever is served needs the processor, too."""
+        self._ending = threading.Event()
+        self._search: bool | None = None
+        """Whether what searches large catalogues is loaded; None if nobody has asked for it."""
         self._looker: threading.Thread | None = None
         self._past: Model | None = None
         """The model of the last look back. Going on from there replays only the events in between."""
@@ -108,11 +116,40 @@ class Aside:
             self._looker.join()
         self._past = None
 
-    def warm_ahead(self, n_items: int) -> None:
-        """Compile the search for large catalogues before it is needed."""
-        if self._warmer is None and SEARCHED_FROM > n_items >= SEARCHED_FROM // 2:
-            self._warmer = threading.Thread(target=warm, args=(self.genesis, 2 * SEARCHED_FROM), name="albatross-warming", daemon=True)
-            self._warmer.start()
+    def warm(self, deliver: Callable[[], None]) -> None:
+        """Load what only some requests need, and then `deliver` it."""
+        self._warm(0, deliver)
+
+    def has_search(self, n_items: int) -> bool:
+        """Whether what searches a large catalogue is loaded. Begins to load it before a catalogue is large: until then, all is scored."""
+        if self._search is None and n_items >= SEARCHED_FROM // 2:
+            self._search = False
+            self._warm(2 * SEARCHED_FROM, self._found_search)
+        return self._search is True
+
+    def _found_search(self) -> None:
+        self._search = True
+
+    def _warm(self, n_items: int, deliver: Callable[[], None]) -> None:
+        self._warmers.append(threading.Thread(target=self._load, args=(n_items, deliver), name="albatross-warming", daemon=True))
+        self._warmers[-1].start()
+
+    def _load(self, n_items: int, deliver: Callable[[], None]) -> None:
+        try:
+            with self._warming:
+                load_the_rest(self.genesis, n_items, self._ending.is_set)
+        except Exception as error:
+            self._complain(f"machine code could not be loaded ahead: {type(error).__name__}: {error}")
+            if n_items > 0:  # a large catalogue is scored as small ones are
+                return
+        if not self._ending.is_set():
+            deliver()
+
+    def stop_warming(self) -> None:
+        """Nobody will need more machine code."""
+        self._ending.set()
+        for warmer in self._warmers:
+            warmer.join(LONGEST_STOP)
 
     def join_writer(self) -> None:
         if self._writer is not None:

@@ -13,7 +13,6 @@ from types import TracebackType
 from typing import Self, TypeVar, cast
 
 from albatross.core.errors import InvalidInput
-from albatross.kernels.search.catalogue import SEARCHED_FROM
 from albatross.service.api.answers import Answer, Forgotten, Readiness
 from albatross.service.api.errors import EventInFlight, NotReady, Refused, StorageFailed, UnknownUser
 from albatross.service.api.requests import ForgetUser, JoinUsers, Request, TakeBackup, TakeSnapshot
@@ -32,7 +31,7 @@ from albatross.service.engine.recovering.recovery import recover
 from albatross.service.engine.sharing import SHARING, Known, TakeBase, TakeParcels, begin_from, follow, known, share
 from albatross.service.engine.standing import Standing
 from albatross.service.engine.tickets import Promise, Ticket, tell_all
-from albatross.service.engine.warming import warm
+from albatross.service.engine.warming import load_the_rest, warm
 from albatross.service.storage.events import Erase, decode_message
 from albatross.service.storage.home import Home, home_of
 from albatross.service.storage.store import CatalogueMoved, FollowingStore, HandleTaken, Parcel
@@ -176,15 +175,17 @@ class Engine:
                 self._recover(self._standing.opening_progress)
             except NotReady:
                 return
-            if self._model.agent.n_items >= SEARCHED_FROM:
-                warm(self.genesis, 2 * SEARCHED_FROM)
+            self._load_the_rest()
             self._standing.enter("ready")
             while (taken := self._take()) is not None:
                 self._serve(taken)
+            self._aside.stop_warming()
+            self._refuse_all(NotReady("the service is closing, before all of its code is compiled; try again when it is open"))
             self._finish()
         except BaseException as error:
             self._fail(error)
         finally:
+            self._aside.stop_warming()
             self._store.close()
             self.home.release()
             self._standing.enter("closed" if self._standing.failure is None else "failed")
@@ -196,6 +197,18 @@ class Engine:
             self._complain(complaint)
         self._aside.begin_from(recovered.snapshot)
         self._snapshot_due = self._aside.snapshot_seq
+
+    def _load_the_rest(self) -> None:
+        """What replaces and joins ratings: now, if the next request may need it, or else beside serving."""
+        if self._model.rewards or self._model.given_up or self.options.silence is not None or self.genesis.shards > 1:
+            load_the_rest(self.genesis)
+        else:
+            self._queue.withhold()
+            self._aside.warm(self._deliver)
+
+    def _deliver(self) -> None:
+        with self._changed:
+            self._queue.deliver(time.monotonic())
 
     def _take(self) -> list[Ticket] | None:
         """The next group, which may be empty; None when the engine is closed and nothing waits."""
@@ -339,8 +352,9 @@ class Engine:
         self._aside.write(snapshots.capture(self._model, self._store.head, self._handles), ticket)
 
     def _keep_up(self) -> None:
-        """Periodic work: snapshots, silence, retention, and what the store needs."""
-        self._aside.warm_ahead(self._model.agent.n_items)
+        """Periodic work: machine code, snapshots, silence, retention, and what the store needs."""
+        if self._aside.has_search(self._model.agent.n_items):
+            self._model.agent.search(True)
         self._behind = False
         if self.options.silence is not None:
             self._give_up(Silence(*self.options.silence))
@@ -379,11 +393,16 @@ class Engine:
     def _fail(self, error: BaseException) -> None:
         with self._changed:
             self._standing.failure, self._standing.phase = error, "failed"
-            waiting = self._queue.take_all()
             self._changed.notify_all()
-        present = [ticket for ticket in waiting if not isinstance(ticket, Promise) or ticket.begin()]
-        for ticket in present:
-            ticket.error = StorageFailed(f"the engine has failed: {error}")
-        tell_all(present)
+        self._refuse_all(StorageFailed(f"the engine has failed: {error}"))
         if self._on_failure is not None:
             self._on_failure(error)
+
+    def _refuse_all(self, error: Refused) -> None:
+        """Answer all who still wait."""
+        with self._changed:
+            waiting = self._queue.take_all()
+        present = [ticket for ticket in waiting if not isinstance(ticket, Promise) or ticket.begin()]
+        for ticket in present:
+            ticket.error = error
+        tell_all(present)

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from albatross.service.api.errors import EventInFlight, Overloaded
-from albatross.service.api.requests import ForgetUser, JoinUsers, LookBack, Recommend, TakeBackup, TakeSnapshot, Verify
+from albatross.service.api.requests import ForgetUser, JoinUsers, LookBack, Recommend, SetRewards, TakeBackup, TakeSnapshot, Verify
 from albatross.service.engine.describing import describes
 from albatross.service.engine.sharing import SHARING, TakeBase
 from albatross.service.engine.tickets import Ticket
@@ -25,6 +25,8 @@ PACE_SHARE = 0.1
 ALONE = (ForgetUser, JoinUsers, TakeSnapshot, TakeBackup, LookBack, Verify, TakeBase, *SHARING)
 """Requests that are not committed together with others."""
 _ALONE = frozenset(ALONE)
+_WITHHELD = frozenset({JoinUsers, SetRewards})
+"""Requests that wait until what they need is compiled: a join, and the events that replace others once there are rewards."""
 
 
 class Queue:
@@ -43,6 +45,9 @@ class Queue:
         """Expected number of waiting requests, if every answered client asks again: one commit for all costs little more than for one."""
         self._pace = 0.0
         """Recent seconds per request."""
+        self._withholding = False
+        self._withheld: list[Ticket] = []
+        """Requests that wait for machine code, while others are answered."""
 
     def __len__(self) -> int:
         return len(self._tickets)
@@ -62,8 +67,8 @@ class Queue:
 
     def add(self, ticket: Ticket, now: float) -> None:
         """Add a ticket. Refuses it if the queue is full, or if one of its events is being processed."""
-        if len(self._tickets) >= self._most:
-            raise Overloaded(f"{len(self._tickets)} requests wait already; try again in {Overloaded.retry_after} s")
+        if (waiting := len(self._tickets) + len(self._withheld)) >= self._most:
+            raise Overloaded(f"{waiting} requests wait already; try again in {Overloaded.retry_after} s")
         if ids := ticket.event_ids:
             if not self._flying.isdisjoint(ids):
                 raise EventInFlight("this event_id is still being processed; try again to get its answer")
@@ -95,6 +100,10 @@ class Queue:
         while tickets and weight < MOST_AT_ONCE:
             ticket = tickets[0]
             kind = type(ticket.request)
+            if self._withholding and kind in _WITHHELD:
+                self._withheld.append(tickets.popleft())
+                self._weight -= ticket.weight
+                continue
             alone = kind in _ALONE
             if taken and (alone or (describing and kind is Recommend)):
                 break
@@ -106,8 +115,23 @@ class Queue:
         self._weight -= weight
         return taken
 
+    def withhold(self) -> None:
+        """Requests that need more machine code than others wait until `deliver`."""
+        self._withholding = True
+
+    def deliver(self, now: float) -> None:
+        """All machine code is there: answer those who wait for it."""
+        self._withholding = False
+        for ticket in reversed(self._withheld):
+            ticket.since = now
+            self._tickets.appendleft(ticket)
+            self._weight += ticket.weight
+        self._withheld = []
+        self._changed.notify()
+
     def take_all(self) -> list[Ticket]:
-        tickets, self._tickets, self._weight = list(self._tickets), deque(), 0
+        tickets = [*self._withheld, *self._tickets]
+        self._withheld, self._tickets, self._weight = [], deque(), 0
         return tickets
 
     def release(self, tickets: Iterable[Ticket]) -> None:

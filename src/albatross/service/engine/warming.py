@@ -1,10 +1,12 @@
-"""Loads or compiles the machine code before the first request."""
+"""Loads or compiles the machine code: most of it before the first request, the rest beside serving."""
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.json import decode
@@ -12,17 +14,19 @@ from msgspec.structs import replace
 
 from albatross.core.agent import learn
 from albatross.core.errors import InvalidInput
-from albatross.kernels.compiling import cache_root, is_wanted
-from albatross.kernels.operations import join, offers
+from albatross.core.sharing.carrying import rows_of
+from albatross.kernels.compiling import NotCompiled, cache_root, is_shared, is_wanted, only_loaded
+from albatross.kernels.operations import carry, join, offers
+from albatross.kernels.operations import replace as exchange_rating
 from albatross.service.api.errors import NoEligibleCandidate
 from albatross.service.api.requests import Recommend
 from albatross.service.api.values import Seen
 from albatross.service.engine.deciding.choosing import decide, view_user
 from albatross.service.engine.deciding.overlay import Overlay
 from albatross.service.engine.deciding.together import decide_together
-from albatross.service.engine.learned.ledger import grown
+from albatross.service.engine.learned.ledger import grown, rated_by
 from albatross.service.engine.learned.model import Model
-from albatross.service.storage.events import Genesis, Item, Joined, Rated, encode
+from albatross.service.storage.events import Arrived, Genesis, Item, Joined, Passed, Rated, Reacted, encode
 
 ASIDE = """
 import sys
@@ -32,39 +36,87 @@ warm_aside(sys.stdin.buffer.read())
 """
 LONGEST = 300.0
 """Seconds after which the other process is given up."""
+LOOK_SECONDS = 0.1
+"""How often somebody who waits for it looks whether to go on."""
+BESIDE = 5
+"""How much the other process gives way to one that serves (`nice`)."""
+
+Ending = Callable[[], bool]
 
 
-def warm(genesis: Genesis, n_items: int = 0) -> None:
-    """Run a few events with the same policy on a temporary model, with room for at least so many items.
+def _never() -> bool:
+    return False
+
+
+def warm(genesis: Genesis) -> None:
+    """Before the first request: run a few events with the same policy on a temporary model.
 
     If nothing is compiled yet, another process compiles what learns, while this one compiles what chooses and explains.
     """
-    model = _temporary(genesis, n_items)
-    if model is None:
-        return
-    with _other_process(genesis, model) as finish:
+    model = _temporary(genesis, 0)
+    assert model is not None  # the policy holds what every service begins with
+    compiles = is_wanted(learn, type(model.agent.state)) and usable_cores() > 1
+    with _other_process(Task(_plain(genesis), 0, "learning"), compiles) as finish:
         _choose(model, genesis)
         finish()
-        _do_everything_else(model, genesis)
+        _explain_and_learn(model, genesis)
 
 
-def warm_aside(encoded: bytes) -> None:
-    """The work of the other process: learning, which another engine then finds compiled."""
-    task = decode(encoded, type=Task)
-    model = _temporary(task.genesis, task.n_items)
-    if model is not None:
-        model.fold_all([2, 3], [Item(0.0, _first(task.genesis)), _rating(task.genesis, "somebody")])
-        model.learn()
+def load_the_rest(genesis: Genesis, n_items: int = 0, ending: Ending = _never) -> None:
+    """What replaces and joins ratings; with `n_items`, also all the rest for so large a catalogue, which is then searched.
+
+    What is not on disk is compiled by another process: Numba compiles one function at a time, and everybody would have to wait. If there
+    can be no other process, or if it fails, it is compiled here.
+    """
+    try:
+        with only_loaded():
+            _run(genesis, n_items)
+    except NotCompiled:
+        with _other_process(Task(_plain(genesis), n_items, "the rest"), is_shared()) as finish:
+            finish(ending)
+        if not ending():
+            _run(genesis, n_items)
 
 
 class Task(Struct):
+    """What another process compiles."""
+
     genesis: Genesis
     n_items: int
+    part: Literal["learning", "the rest"]
+
+
+def warm_aside(encoded: bytes) -> None:
+    """The work of the other process. An engine then finds it compiled."""
+    task = decode(encoded, type=Task)
+    if task.part == "the rest":
+        if hasattr(os, "nice"):
+            os.nice(BESIDE)
+        _run(task.genesis, task.n_items)
+    elif (model := _temporary(task.genesis, task.n_items)) is not None:
+        model.fold_all([2, 3], [Item(0.0, _first(task.genesis)), _rating(task.genesis, "somebody")])
+        model.learn()
+        if task.genesis.events or task.genesis.shards > 1:
+            _change(model, task.genesis)
+
+
+def _run(genesis: Genesis, n_items: int) -> None:
+    model = _temporary(genesis, n_items)
+    if model is None:
+        return
+    if n_items > 0:
+        _choose(model, genesis)
+        _explain_and_learn(model, genesis)
+    else:
+        model.fold_all([2, 3], [Item(0.0, _first(genesis)), _rating(genesis, "somebody")])
+        model.learn()
+    _change(model, genesis)
 
 
 def _temporary(genesis: Genesis, n_items: int) -> Model | None:
     model = Model(replace(genesis, users=[]))
     if n_items > model.agent.n_items:
+        model.agent.search(True)
         try:
             model.agent.grow(model.agent.n_users, n_items)
         except InvalidInput:  # the policy cannot hold so many
@@ -73,12 +125,15 @@ def _temporary(genesis: Genesis, n_items: int) -> Model | None:
     return model
 
 
+def _plain(genesis: Genesis) -> Genesis:
+    return replace(genesis, users=[], items=[])
+
+
 @contextmanager
-def _other_process(genesis: Genesis, model: Model) -> Iterator[Callable[[], None]]:
+def _other_process(task: Task, wanted: bool) -> Iterator[Callable[..., None]]:
     """Gives a function that waits until the other process, if there is one, has finished. However it ends, nothing depends on it."""
     process = None
-    if genesis.outside is None and usable_cores() > 1 and sys.executable and is_wanted(learn, type(model.agent.state)):
-        task = Task(replace(genesis, users=[], items=[]), model.agent.n_items)
+    if wanted and task.genesis.outside is None and sys.executable:
         surroundings = os.environ | {"ALBATROSS_CACHE": str(cache_root().parent)}
         with suppress(OSError):
             process = Popen([sys.executable, "-c", ASIDE, *sys.path], env=surroundings, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL)
@@ -86,16 +141,19 @@ def _other_process(genesis: Genesis, model: Model) -> Iterator[Callable[[], None
             process.stdin.write(encode(task))
             process.stdin.close()
     try:
-        yield lambda: None if process is None else _wait(process)
+        yield lambda ending=_never: None if process is None else _wait(process, ending)
     finally:
         if process is not None:
             process.kill()
             process.wait()
 
 
-def _wait(process: "Popen[bytes]") -> None:
-    with suppress(TimeoutExpired):
-        process.wait(LONGEST)
+def _wait(process: "Popen[bytes]", ending: Ending) -> None:
+    until = time.monotonic() + LONGEST
+    while time.monotonic() < until and not ending():
+        with suppress(TimeoutExpired):
+            process.wait(LOOK_SECONDS)
+            return
 
 
 def usable_cores() -> int:
@@ -120,16 +178,32 @@ def _choose(model: Model, genesis: Genesis) -> None:
     model.accounts.of(model.agent, model.turner.random, 0, True, [0])
 
 
-def _do_everything_else(model: Model, genesis: Genesis) -> None:
+def _explain_and_learn(model: Model, genesis: Genesis) -> None:
     _decide(model, _first(genesis), 5, "pending", explain=True)  # now the first decision is pending
     model.learn()
-    if genesis.events:
-        model.agent.replace(0, 0, genesis.scale[0], genesis.scale[1])
-        if offers(model.agent.state, join):  # a shop has visitors, who are joined with users
-            model.fold_all([6, 7], [_rating(genesis, "visitor", "another"), Joined(0.0, "visitor", "somebody")])
     if model.shared is not None:
         model.shared.fold(model.ledger, [model.shared.take(model.ledger).to_bytes()] * genesis.shards)
     view_user(model, "somebody", 1)
+    if genesis.events or genesis.shards > 1:  # these come with the first requests
+        _change(model, genesis)
+
+
+def _change(model: Model, genesis: Genesis) -> None:
+    """A rating that replaces another, a visitor who is joined with a user, and one who moves between shards."""
+    item, (low, high) = _first(genesis), genesis.scale
+    seq, agent = model.seq, model.agent
+    model.fold_all([seq + 1], [_rating(genesis, "changing", "one")])
+    if offers(agent.state, exchange_rating):
+        model.fold_all([seq + 2], [Reacted(0.0, "two", "changing", item, "", high, None, None, None, 1, seq + 1, low)])
+    if offers(agent.state, join):
+        model.fold_all([seq + 3, seq + 4], [_rating(genesis, "visitor", "three"), Joined(0.0, "visitor", "changing")])
+        if model.shared is not None and offers(agent.state, carry):
+            row = model.users.numbers["changing"]
+            rows, items = rows_of(agent, row), rated_by(model.ledger, row).tolist()
+            arrival = Arrived(0.0, "arriving", "somebody", [], rows, items, [], [])
+            model.fold_all([seq + 5, seq + 6], [Joined(0.0, "changing", "away", away=True), arrival])
+            if offers(agent.state, exchange_rating):
+                model.fold_all([seq + 7], [Passed(0.0, "arriving", "somebody", item, high, None, None, "", low)])
 
 
 def _decide(model: Model, item: str, seq: int, seen: Seen, explain: bool) -> None:

@@ -73,6 +73,7 @@ class Model:
         self.users, self.items = Vocabulary(genesis.users), Vocabulary(genesis.items)
         n_users, n_items = len(genesis.users) or ROOM, len(genesis.items) or ROOM
         self.agent = Agent(self.policy, n_users, n_items, genesis.seed)
+        self.agent.search(False)  # until an engine has loaded what searches
         self.shared = Shared(self.agent, genesis.shard, genesis.shards) if genesis.shards > 1 else None
         """The exchange with other shards; None if there is one shard."""
         self.version = 0

@@ -68,6 +68,7 @@ def redecide(log: ReadableLog, genesis: Genesis, progress: Progress = nothing) -
     """Repeat every decision of the log with the model of that time."""
     model, same, unknowable = begun(log, genesis), 0, 0
     model.read_version = log.version
+    model.agent.search(True)  # every decision is made again
     different: list[int] = []
     forgotten = max((seq for seq, event in read_events(log, checked=False) if erased_by(event) or isinstance(event, Based)), default=0)
     for seq, event in read_events(log, progress):

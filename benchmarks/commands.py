@@ -49,9 +49,8 @@ MOST_UNREADY = 10.0
 def cold() -> Iterator[Line]:
     """The first result of `albatross run`, and a service until it is ready, with nothing compiled.
 
-    Bytecode is there, as after an installation. A run is one process: its processor time is what a user waits for on a free machine. A
-    service compiles in two processes at once, so it is timed by the clock, which is right on a free machine only. The processor time of its
-    own process is a lower bound of that.
+    Bytecode is there, as after an installation. Both compile in two processes at once, so they are timed by the clock, which is right on a
+    free machine only. Processor time is printed, too: for a run that of both processes, for a service that of each.
     """
     with tempfile.TemporaryDirectory() as folder:
         surroundings = Surroundings(Path(folder))
@@ -61,7 +60,8 @@ def cold() -> Iterator[Line]:
         for policy, limit in MOST_COLD.items():
             surroundings.forget_machine_code()
             call = surroundings.call(*commands[policy])
-            yield Line.at_most(f"albatross run, {policy}", Quantity("cold", call.cpu_seconds), Quantity("limit", limit), 1.0)
+            yield Line.at_most(f"albatross run, {policy}", Quantity("by the clock", call.seconds), Quantity("limit", limit), 1.0)
+            yield Line("its processor time", Quantity("both processes", call.cpu_seconds), Quantity("by the clock", call.seconds))
         for policy in MOST_COLD:
             surroundings.forget_machine_code()
             ready = surroundings.until_ready(policy)
@@ -85,6 +85,8 @@ def start_up() -> Iterator[Line]:
 
 class Call(NamedTuple):
     output: str
+    seconds: float
+    """By the clock."""
     cpu_seconds: float
     """User and system time of the process and its children."""
     import_share: float
@@ -123,7 +125,7 @@ class Surroundings:
             if process.returncode != 0:
                 raise RuntimeError(f"{' '.join(arguments)} failed: {messages.read()}")
             importing = sum(_import_seconds(line) for line in messages)
-            return Call(output.read(), usage.ru_utime + usage.ru_stime, importing / elapsed)
+            return Call(output.read(), elapsed, usage.ru_utime + usage.ru_stime, importing / elapsed)
 
     def until_ready(self, policy: str) -> Ready:
         """The cost of `albatross serve` on a new folder until it says that it is ready."""

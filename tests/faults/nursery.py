@@ -19,7 +19,7 @@ from albatross.service.api.requests import Feedback, Recommend
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.options import Options
 from albatross.service.http.logs import configure_log
-from albatross.service.http.process import Address, serve
+from albatross.service.http.process import ListenAddress, serve
 from albatross.service.storage.home import Home, home_of
 
 SCALE = (1.0, 5.0)
@@ -31,7 +31,7 @@ SNAPSHOT_EVERY = 500
 def main(home: Home, scratch: Path) -> None:
     _load_compiled_code()
     gc.freeze()  # what was loaded is shared with every life, and not copied because a collector looked at it
-    with Address(port=0).listen() as listening:
+    with ListenAddress(port=0).listen() as listening:
         print(listening.getsockname()[1], flush=True)
         life = 0
         for word in sys.stdin:
@@ -59,7 +59,7 @@ def _live(home: Home, scratch: Path, listening: socket.socket) -> None:
         sys.stdin.close()
         with (scratch / "lives.log").open("a") as log:
             configure_log("json", log)
-            serve(home, Options(scale=SCALE, events=EVENTS, snapshot_every=SNAPSHOT_EVERY), Address(), listening)
+            serve(home, Options(scale=SCALE, events=EVENTS, snapshot_every=SNAPSHOT_EVERY), ListenAddress(), listening)
         code = 0
     finally:
         os._exit(code)

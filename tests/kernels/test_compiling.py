@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import albatross
 from albatross.kernels import compiling
-from albatross.kernels.compiling import cache_root, program
+from albatross.kernels.compiling import NotCompiled, cache_root, only_loaded, program
 
 TRIAL = """
 from albatross import simulate
@@ -149,3 +149,14 @@ def test_two_threads_do_not_change_the_folder_for_each_other() -> None:
     ending.set()
     thread.join()
     assert seen == ["other"]
+
+
+def test_what_is_only_loaded_is_not_compiled() -> None:
+    def double(number: float) -> float:
+        return 2.0 * number
+
+    with only_loaded(), pytest.raises(NotCompiled, match="double is neither loaded nor on disk"):
+        program(double)(1.0)
+    assert program(double)(1.0) == 2.0
+    with only_loaded():
+        assert program(double)(2.0) == 4.0

@@ -108,8 +108,9 @@ class Life:
     def __init__(self, seed: int, searches: bool, constant: bool) -> None:
         self.random, self.constant = np.random.default_rng(seed), constant
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(catalogue, "SEARCHED_FROM", 2 if searches else 10**9)
+            patch.setattr(catalogue, "SEARCHED_FROM", 2)
             self.agent = Agent(MeanField(rank=2), n_users=4, n_items=N_ITEMS, seed=seed)
+            self.agent.search(searches)
         assert isinstance(self.agent.scratch.room.shelves, Shelves) == searches
 
     def live(self, n_steps: int) -> list[object]:

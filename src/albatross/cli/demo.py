@@ -15,8 +15,8 @@ from albatross.core.environment import Environment
 from albatross.core.errors import InvalidInput
 from albatross.core.policy import Policy
 from albatross.environments.synthetic import Gaussian
+from albatross.kernels.building.beside import usable_cores
 from albatross.studies.comparison import compare
-from albatross.studies.execution import available_cores
 from albatross.studies.report.comparison import save_json
 
 FOLDER = Path("out") / "demo"
@@ -100,7 +100,7 @@ def _compare(contenders: Sequence[Policy], name: str, environment: Environment, 
     began = time.monotonic()
     comparison = compare(contenders, name, environment, HORIZON, range(N_SEEDS), observer=TERMINAL)
     compared = time.monotonic()
-    steps = sum(result.seconds for results in comparison.results.values() for result in results) / available_cores()
+    steps = sum(result.seconds for results in comparison.results.values() for result in results) / usable_cores()
     print_comparison(comparison)
     FOLDER.mkdir(parents=True, exist_ok=True)
     save_json(comparison, FOLDER / f"{file}.json")

@@ -12,7 +12,7 @@ from albatross.cli.arguments import parse_policy
 from albatross.cli.comparing import DEFAULT_POLICIES, Ends, find_environment, seeds_of
 from albatross.core.errors import InvalidInput
 from albatross.service.http.logs import configure_log
-from albatross.service.http.process import Address
+from albatross.service.http.process import ListenAddress
 from albatross.service.http.stage import FASTEST, Stage
 from albatross.studies.arena import Arena, run_before_eyes
 
@@ -97,7 +97,7 @@ def watch(
     arena = Arena(contenders, dataset, environment, horizon, numbers)
     configure_log("text", sys.stderr)
     stage = Stage(min(speed, FASTEST))
-    with Address(port=port).listen() as listening, stage.serve(listening):
+    with ListenAddress(port=port).listen() as listening, stage.serve(listening):
         page = f"http://127.0.0.1:{listening.getsockname()[1]}/#/arena"
         print(f"Watch it at {page}", file=sys.stderr, flush=True)
         if browser:

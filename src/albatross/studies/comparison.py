@@ -8,7 +8,8 @@ from albatross.core.errors import InvalidInput
 from albatross.core.foreign.plain import Player, as_policy
 from albatross.core.policy import Policy
 from albatross.core.sharing.exchange import check_shards
-from albatross.studies.execution import available_cores, execute
+from albatross.kernels.building.beside import usable_cores
+from albatross.studies.execution import execute
 from albatross.studies.observer import NOBODY, Observer
 from albatross.studies.showing import label
 from albatross.studies.trials import Result, Trial, run
@@ -48,7 +49,7 @@ def compare(
     for policy in contenders:
         check_shards(policy, shards)
     if jobs is None:
-        jobs = available_cores() if len(seeds) > 1 or shards > 1 else 1
+        jobs = usable_cores() if len(seeds) > 1 or shards > 1 else 1
     trials = [Trial(policy, environment, horizon, seed, shards=shards, exchange=exchange) for policy in contenders for seed in seeds]
     observer.warn_of_memory(trials)
     with observer.watch(horizon * len(trials)) as progress:

@@ -14,6 +14,7 @@ from albatross.core.foreign.outside import pack
 from albatross.core.memory import check_sizes, memory_limit
 from albatross.core.sharing.exchange import check_shards
 from albatross.kernels.building.sources import is_ours
+from albatross.simulation.preparing import prepare
 from albatross.studies.ray_engine import check_ray, ray_results
 from albatross.studies.trials import Result, Trial, run
 
@@ -43,6 +44,7 @@ def execute(
     if jobs > 1:
         _check_portable(trials)
     if jobs <= 1:
+        _prepare_alone(trials)
         for position, trial in enumerate(trials):
             yield position, run(trial, progress)
         return
@@ -109,9 +111,16 @@ def rehearse(trials: Sequence[Trial], jobs: int = 1) -> list[float]:
         with _in_processes([(_paces, (cast,)) for cast in casts.values()], jobs) as rehearsed:
             numbered = dict(pace for paces in rehearsed for pace in paces)
     else:
+        _prepare_alone(trials)
         numbered = dict(pace for cast in casts.values() for pace in _paces(cast))
     paces = {kind: numbered[number] for number, kind in enumerate(alike)}
     return [paces[trial.policy, trial.environment, trial.shards, trial.exchange] * trial.horizon for trial in trials]
+
+
+def _prepare_alone(trials: Sequence[Trial]) -> None:
+    """Compile in two processes if there is one policy. The code of several is compiled one by one, or in as many processes."""
+    if len({type(trial.policy) for trial in trials}) == 1:
+        prepare(trials[0].policy)
 
 
 def _paces(cast: Sequence[tuple[int, Trial]]) -> list[tuple[int, float]]:
@@ -139,11 +148,6 @@ def _longest_first(trials: Sequence[Trial], jobs: int = 1) -> list[int]:
     """Order by duration, longest first, so that no core idles while the last trial runs."""
     efforts = rehearse(trials, jobs)
     return sorted(range(len(trials)), key=lambda position: -efforts[position])
-
-
-def available_cores() -> int:
-    """The number of cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _run_numbered(position: int, trial: Trial) -> tuple[int, Result]:

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from albatross.studies.execution import available_cores, check_engine, execute
+from albatross.kernels.building.beside import usable_cores
+from albatross.studies.execution import check_engine, execute
 from albatross.studies.journal import Journal
 from albatross.studies.observer import NOBODY, Observer
 from albatross.studies.plan import Study
@@ -33,7 +34,7 @@ def finish(studies: Sequence[Study], journal: Journal, engine: str = "local", jo
     observer.warn_of_memory(missing)
     try:
         with observer.watch(sum(trial.horizon for trial in missing)) as progress:
-            for position, result in execute(missing, available_cores() if jobs is None else jobs, progress, engine):
+            for position, result in execute(missing, usable_cores() if jobs is None else jobs, progress, engine):
                 journal.add(missing[position], result)
     except KeyboardInterrupt:
         kept = len(journal.finished(trials))

@@ -1,6 +1,7 @@
 """Several shards, each an engine over the log of its own users: what one learns, all know, and each replays alone."""
 
 import contextlib
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from places import Place
 from town import Town
 
 from albatross.cli import main
+from albatross.core.errors import InvalidInput
 from albatross.policies.alb import ALB
 from albatross.policies.item_mean import ItemMean
 from albatross.service.api.answers import Accepted, Refusal, Version
@@ -48,7 +50,7 @@ from albatross.service.api.route import JSON
 from albatross.service.api.routes import ROUTES
 from albatross.service.api.rules import Where
 from albatross.service.cluster import exchanging as exchanging_module
-from albatross.service.cluster.exchanging import CLOSE, WAIT
+from albatross.service.cluster.exchanging import CLOSE, WAIT, Exchanging
 from albatross.service.cluster.merging import plan_of
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.ledger import mean_rating
@@ -347,6 +349,24 @@ def test_what_was_lost_before_it_became_a_version_is_said_again(databases: Place
         outside.execute("TRUNCATE albatross.waiting")
         outside.execute(ending, ("albatross exchange",))
         assert wait_for_word()
+
+
+def test_an_exchange_that_fails_again_and_again_is_complained_about(
+    databases: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed, attempts = threading.Event(), iter(range(5))
+
+    def fail(self: Exchanging) -> None:
+        if self._shard == 0 and next(attempts, None) is None:
+            failed.set()
+        raise InvalidInput("the exchange is\nnot possible")
+
+    monkeypatch.setattr(exchanging_module, "AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(Exchanging, "_exchange", fail)
+    with Town(databases.address("shop"), tmp_path, OPTIONS, shards=2) as town:
+        assert failed.wait(60)
+        complaints = [complaint for complaint in town.engines[0].complaints if "exchange" in complaint]
+    assert complaints == ["shard 0 could not exchange with the others: InvalidInput: the exchange is"]
 
 
 def test_a_lost_or_other_payload_is_noticed(databases: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,6 +16,7 @@ from albatross.service.api.errors import BadValue, NoEligibleCandidate, UnknownI
 from albatross.service.api.requests import ListItems, Recommend, UpsertItem, UpsertItems
 from albatross.service.api.rules import MOST_NAMES, Where
 from albatross.service.engine import group
+from albatross.service.engine.handling import catalogue
 from albatross.service.storage import snapshots
 from albatross.service.storage.events import Description
 
@@ -121,6 +122,7 @@ def test_a_decision_behind_a_description_knows_it(tmp_path: Path) -> None:
         ({"attributes": {f"a{number}": "x" for number in range(65)}}, "0 to 64"),
         ({"available_from": math.inf}, "seconds since 1970"),
         ({"available_until": "tomorrow"}, "seconds since 1970"),
+        ({"available_from": 3000, "available_until": 3000}, "available from 3000.0 until 3000.0; accepted: an end after the beginning"),
         ({"in_stock": 1}, "true or false"),
     ],
 )
@@ -129,6 +131,24 @@ def test_what_cannot_be_said_of_an_item_is_refused(given: dict[str, Any], said: 
         with pytest.raises(BadValue, match=said):
             here.upsert_item("tea", **given)
         assert here.version().items == 0
+
+
+def test_the_end_of_a_known_beginning_is_after_it(tmp_path: Path) -> None:
+    with shop(tmp_path / "shop") as here:
+        here.upsert_item("stollen", available_from=2000)
+        with pytest.raises(BadValue, match=r"available from 2000\.0 until 1000\.0"):
+            here.upsert_item("stollen", available_until=1000)
+        here.upsert_item("stollen", available_from=None, available_until=1000)
+
+
+def test_a_log_with_an_empty_time_opens_and_the_item_can_be_described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch, shop(tmp_path / "shop") as here:
+        patch.setattr(catalogue, "check_window", lambda *_: None)  # as before there was such a check
+        here.upsert_item("stollen", available_from=3000, available_until=2000)
+    snapshots.remove_all(tmp_path / "shop")
+    with shop(tmp_path / "shop") as here:
+        here.upsert_item("stollen", in_stock=True)
+        assert here.upsert_item("stollen", available_until=4000).seq > 1
 
 
 def test_there_are_only_so_many_names(tmp_path: Path) -> None:

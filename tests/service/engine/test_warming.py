@@ -1,14 +1,26 @@
-"""Before the first request everything is compiled, by two processes if they can; and nothing depends on the second."""
+"""What most requests need is compiled before the first, by two processes if they can; the rest by another process beside serving."""
 
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from albatross import Recommender
+from albatross.kernels.compiling import NotCompiled
+from albatross.kernels.search import catalogue
+from albatross.policies.alb import ALB
+from albatross.policies.item_mean import ItemMean
+from albatross.service.api.errors import NotReady
+from albatross.service.api.requests import AskVersion, JoinUsers, SetRewards, UpsertItem, UpsertItems
+from albatross.service.engine import aside, warming
+
 SCRIPT = """
 from albatross.policies.item_mean import ItemMean
+from albatross.kernels.building import beside
 from albatross.service.engine import warming
 from albatross.service.engine.learned.options import Options, new_genesis
 warming.usable_cores = lambda: 2
@@ -21,7 +33,7 @@ warming.warm(new_genesis(Options(policy=ItemMean(), scale=(1.0, 5.0))))
     ("change", "compiled_here"),
     [
         ("", False),
-        ("warming.ASIDE = 'raise SystemExit(3)'", True),
+        ("beside.BEGIN = 'raise SystemExit(3)'", True),
         ("warming.usable_cores = lambda: 1", True),
     ],
     ids=["by two processes", "the other one dies", "one core"],
@@ -35,3 +47,80 @@ def test_who_compiles_what_learns(tmp_path: Path, change: str, compiled_here: bo
     assert "(choose" in first
     assert ("(learn)" in first) is compiled_here
     assert second == ""  # whoever compiled it
+
+
+LATER = """
+from albatross import Recommender
+from albatross.policies.item_mean import ItemMean
+with Recommender("shop", scale=(1, 5), policy=ItemMean()) as shop:
+    for user in ("ann", "visitor"):
+        shop.rate_item(user, "tea", 4)
+    assert shop.join("visitor", "ann").joined
+"""
+
+
+def test_a_join_is_compiled_by_another_process(tmp_path: Path) -> None:
+    environment = os.environ | {"ALBATROSS_CACHE": str(tmp_path)}
+    told = subprocess.run([sys.executable, "-c", LATER], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True).stderr
+    assert "(choose" in told
+    assert "(unite)" not in told
+
+
+@pytest.fixture
+def let_compile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """As if nothing were compiled: the other process ends only when this is called."""
+
+    @contextmanager
+    def nothing_is_there() -> Iterator[None]:
+        raise NotCompiled
+        yield
+
+    waiting = tmp_path / "waiting"
+    os.mkfifo(waiting)
+    monkeypatch.setattr(warming, "only_loaded", nothing_is_there)
+    monkeypatch.setattr(warming, "ASIDE", f"import sys; b'the rest' in sys.stdin.buffer.read() and open({str(waiting)!r}).read()")
+    return lambda: waiting.open("w").close()
+
+
+def test_who_needs_what_is_being_compiled_waits_alone(tmp_path: Path, let_compile: Callable[[], None]) -> None:
+    with Recommender(tmp_path / "shop", scale=(1, 5), policy=ItemMean()) as shop:
+        for user in ("ann", "visitor"):
+            shop.rate_item(user, "tea", 4)
+        joining, setting = shop.engine.submit(JoinUsers("visitor", "ann")), shop.engine.submit(SetRewards({"click": 2.0}))
+        assert shop.recommend("ann").items[0].item == "tea"
+        assert not joining.done()
+        assert not setting.done()
+        let_compile()
+        assert joining.result().joined
+        assert setting.result().events == {"click": 2.0}
+
+
+def test_a_service_that_closes_does_not_wait_for_the_compiler(tmp_path: Path, let_compile: Callable[[], None]) -> None:
+    with Recommender(tmp_path / "shop", scale=(1, 5), policy=ItemMean()) as shop:
+        joining = shop.engine.submit(JoinUsers("visitor", "ann"))
+        shop.ask(AskVersion())
+    with pytest.raises(NotReady, match="closing"):
+        joining.result(60)
+
+
+def test_a_catalogue_is_searched_when_the_search_is_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, let_compile: Callable[[], None]
+) -> None:
+    for place in (catalogue, aside):
+        monkeypatch.setattr(place, "SEARCHED_FROM", 256)
+    with Recommender(tmp_path / "shop", scale=(1, 5), policy=ALB(rank=2)) as shop:
+        let_compile()  # what replaces and joins ratings
+        shop.ask(UpsertItems([UpsertItem(f"i{number}") for number in range(600)]))
+        shop.rate_item("ann", "i7", 2.0)
+        before = shop.recommend("ann")
+        agent = shop.engine._model.agent
+        assert agent.n_items > 600
+        assert not catalogue.is_large(agent.scratch.catalogue)
+        let_compile()
+        for thread in shop.engine._aside._warmers:
+            thread.join()
+        for _ in range(2):  # an engine looks whether it is there after it has answered
+            shop.version()
+        assert catalogue.is_large(agent.scratch.catalogue)
+        after = shop.recommend("bob")
+        assert {before.items[0].item, after.items[0].item} <= {f"i{number}" for number in range(600)}

@@ -14,11 +14,12 @@ from albatross.cli.service.folder import meet, opened_log, watched
 from albatross.cli.service.restore import restore
 from albatross.cli.service.verify import verify_home
 from albatross.core.errors import check_whole
+from albatross.service.api.rules import By
 from albatross.service.cluster import pruning, running
 from albatross.service.cluster.dividing import divide
 from albatross.service.engine.learned.options import QUEUE, Options
 from albatross.service.http.logs import configure_log
-from albatross.service.http.process import Address
+from albatross.service.http.process import ListenAddress
 from albatross.service.settings.kinds import parse_scale
 from albatross.service.settings.table import BY_KEY
 from albatross.service.storage.postgres.session import name_of
@@ -86,6 +87,7 @@ def start(
     allow_origin: Annotated[list[str] | None, Parameter(negative=())] = None,
     snapshots: str | None = None,
     queue: int = QUEUE,
+    strangers: By = "policy",
     log: Literal["text", "json"] = "text",
 ) -> None:
     """Run a cluster until it is told to stop: by albatross cluster stop, SIGTERM or the interrupt key.
@@ -111,6 +113,8 @@ def start(
         on any machine. A folder in the user's cache if not given.
     queue
         Limit of waiting requests per front; further ones are refused with 429.
+    strangers
+        What users without ratings are shown: what the policy predicts for everybody, popular items, or new ones.
     log
         Format of the log on standard error: text, or json with one object per line.
     """
@@ -118,8 +122,8 @@ def start(
     BY_KEY["port"].kind.read("--port", port)
     BY_KEY["queue"].kind.read("--queue", queue)
     configure_log(log, sys.stderr)
-    listen = Address(host, port, None, None, allow_host or (), allow_origin or ())
-    running.run(address, listen, fronts, ray, snapshots, queue)
+    listen = ListenAddress(host, port, None, None, allow_host or (), allow_origin or ())
+    running.run(address, listen, fronts, ray, snapshots, queue, strangers)
 
 
 @cluster.command

@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_origin
 from cyclopts import Parameter
 
 from albatross.cli.arguments import parse_policy
-from albatross.service.http.process import Address
+from albatross.service.http.process import ListenAddress
 from albatross.service.settings.force import InForce, settle
 from albatross.service.settings.table import BY_KEY, SETTINGS, Setting
 from albatross.service.storage.folder import SETTINGS as FILE
@@ -50,10 +50,10 @@ def settled(folder: Path | None, flags: Mapping[str, Any], accepted: Mapping[str
     return settle(folder, given, flags.get("config"), accepted)
 
 
-def address_of(found: Mapping[str, InForce]) -> Address:
+def address_of(found: Mapping[str, InForce]) -> ListenAddress:
     """Where to listen. With several shops, each has its own allowed origins."""
     value = {key: told.value for key, told in found.items()}
-    return Address(
+    return ListenAddress(
         value["host"],
         value["port"],
         value["certificate"],

@@ -29,6 +29,8 @@ ECHOES = 3
 """How often a shard sends without new events: an exchange may change how it sees its old ratings."""
 AGAIN_SECONDS = 0.2
 """Seconds between two attempts to reach the database."""
+COMPLAINT_SECONDS = 60.0
+"""Seconds between two complaints about an exchange that fails again and again."""
 
 HEADS = """
 SELECT coalesce((SELECT max(version) FROM albatross.payloads), 0), (SELECT seq FROM albatross.shards WHERE shard = %b),
@@ -80,6 +82,10 @@ class Exchanging:
         self._open = False
         """Whether a payload waits to become part of a version."""
         self._known = Known(-1, -1)
+        self._complain_from = 0.0
+        """When the next complaint may be made."""
+        self._failures = 0
+        """Failed attempts since the last complaint."""
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._live, name="albatross-exchange", daemon=True)
         self._thread.start()
@@ -90,9 +96,20 @@ class Exchanging:
 
     def _live(self) -> None:
         while not self._ended.is_set():
-            with contextlib.suppress(psycopg.Error, InvalidInput):  # without the database, try again; without the engine, `close` follows
+            try:
                 self._exchange()
+            except (psycopg.Error, InvalidInput) as error:  # without the database, try again; without the engine, `close` follows
+                self._complain(error)
             self._ended.wait(AGAIN_SECONDS)
+
+    def _complain(self, error: Exception) -> None:
+        """Say why nothing was exchanged; not at every attempt."""
+        self._failures += 1
+        if not self._ended.is_set() and time.monotonic() >= self._complain_from:
+            again = f", {self._failures} times since the last complaint" if self._failures > 1 else ""
+            why = str(error).partition("\n")[0]
+            self._engine.complain(f"shard {self._shard} could not exchange with the others{again}: {type(error).__name__}: {why}")
+            self._complain_from, self._failures = time.monotonic() + COMPLAINT_SECONDS, 0
 
     def _exchange(self) -> None:
         with contextlib.closing(connect(self._address, writing=True, application_name="albatross exchange")) as session:

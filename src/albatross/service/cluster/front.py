@@ -12,7 +12,7 @@ from albatross.service.cluster.lines.links import Link, Links
 from albatross.service.cluster.processes import FRONT, Presence
 from albatross.service.engine.learned.options import Options
 from albatross.service.http.logs import configure_log
-from albatross.service.http.process import Address, serve
+from albatross.service.http.process import ListenAddress, serve
 from albatross.service.storage.events import Genesis
 from albatross.service.storage.postgres.home import PostgresHome
 from albatross.service.storage.reading import read_genesis
@@ -39,7 +39,7 @@ class Front:
     def __init__(self) -> None:
         self._has_served = False
 
-    def run(self, address: str, listen: Address, queue: int, url: str) -> None:
+    def run(self, address: str, listen: ListenAddress, queue: int, url: str) -> None:
         """Serve until told to stop. A process serves once: called again, it ends, and Ray starts another."""
         if self._has_served:
             os._exit(1)
@@ -56,7 +56,7 @@ class Front:
             presence.end()
 
 
-def reused(listen: Address) -> socket.socket:
+def reused(listen: ListenAddress) -> socket.socket:
     """A socket on a port that other processes of this machine listen on, too."""
     family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
     try:

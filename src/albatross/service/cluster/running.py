@@ -14,13 +14,14 @@ from msgspec.structs import replace as replaced
 
 from albatross.core.errors import InvalidInput
 from albatross.core.sharing.exchange import check_shards
+from albatross.service.api.rules import By
 from albatross.service.cluster.front import free_port
 from albatross.service.cluster.processes import RESTART, STOP, SUPERVISOR, NotAlone, Presence, present, tell, told
 from albatross.service.cluster.supervising import Supervisor
 from albatross.service.engine.learned.options import Options, new_genesis, policy_of
 from albatross.service.engine.opening import try_out
 from albatross.service.http.access.keys import Keys
-from albatross.service.http.process import Address
+from albatross.service.http.process import ListenAddress
 from albatross.service.storage.events import encode
 from albatross.service.storage.postgres.home import PostgresHome, snapshots_of
 from albatross.service.storage.postgres.session import Session, connect, name_of, shards_of, understood
@@ -58,8 +59,10 @@ def make(address: str, shards: int, options: Options) -> None:
         create_shards(address, [Row(encode(replaced(genesis, shard=shard, shards=shards))) for shard in range(shards)])
 
 
-def run(address: str, listen: Address, fronts: int, ray_address: str | None, snapshots: str | None, queue: int) -> None:
-    """Run a cluster until it is told to stop."""
+def run(
+    address: str, listen: ListenAddress, fronts: int, ray_address: str | None, snapshots: str | None, queue: int, strangers: By = "policy"
+) -> None:
+    """Run a cluster until it is told to stop. `strangers`: by what items are ranked for users without ratings."""
     import ray
 
     homes = homes_of(address, snapshots)
@@ -77,9 +80,8 @@ def run(address: str, listen: Address, fronts: int, ray_address: str | None, sna
         _heed(stopping)  # once more: Ray would end at once
         folder = snapshots if snapshots is None or "://" in snapshots else str(Path(snapshots).absolute())
         if not stopping.is_set():
-            supervisor = Supervisor(
-                ray, address, [(home.shard, folder) for home in homes], fronts, (listen, queue, url), ray_address is None
-            )
+            shards = [(home.shard, folder) for home in homes]
+            supervisor = Supervisor(ray, address, shards, fronts, (listen, queue, url), ray_address is None, strangers)
             log.info("started", url=url, shards=len(homes), fronts=fronts)
             while not stopping.wait(LOOK_SECONDS):
                 supervisor.look()

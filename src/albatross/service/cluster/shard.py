@@ -9,13 +9,14 @@ import threading
 
 from albatross.core.errors import InvalidInput
 from albatross.service.api.errors import StorageFailed
+from albatross.service.api.rules import By
 from albatross.service.cluster.exchanging import Exchanging
-from albatross.service.cluster.lines.addresses import Address, say_address
+from albatross.service.cluster.lines.addresses import ShardAddress, say_address
 from albatross.service.cluster.lines.frames import random_number
 from albatross.service.cluster.lines.listening import Listening
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.options import Options
-from albatross.service.http.process import SWITCH_SECONDS, settle
+from albatross.service.http.process import SWITCH_SECONDS, freeze_memory
 from albatross.service.storage.postgres.home import PostgresHome, snapshots_of
 from albatross.service.storage.postgres.session import NotNow
 
@@ -26,9 +27,13 @@ AGAIN_SECONDS = 0.2
 class Shard:
     """Made an actor by `cluster.supervising`. Fronts send their requests to its port; Ray only calls the methods."""
 
-    def __init__(self, address: str, number: int, snapshots: str | None, host: str | None) -> None:
-        """`host`: where to listen for fronts; None: where other machines of the Ray cluster reach this one."""
+    def __init__(self, address: str, number: int, snapshots: str | None, host: str | None, strangers: By = "policy") -> None:
+        """`host`: where to listen for fronts; None: where other machines of the Ray cluster reach this one.
+
+        `strangers`: by what items are ranked for users without ratings.
+        """
         sys.setswitchinterval(SWITCH_SECONDS)
+        self._options = Options(strangers=strangers)
         self._home = PostgresHome(address, snapshots_of(snapshots, number), number)
         self._failure: InvalidInput | None = None
         self._exchanging: Exchanging | None = None
@@ -40,7 +45,7 @@ class Shard:
             return
         if self._engine.genesis.shards > 1:
             self._exchanging = Exchanging(address, self._engine)
-        settle()
+        freeze_memory()
         host = host or _host_of_node()
         try:
             self._listening = self._listen(host)
@@ -53,7 +58,7 @@ class Shard:
         while True:
             engine = None
             try:
-                engine = Engine(self._home, Options(), on_failure=_end, on_complaint=_complain)
+                engine = Engine(self._home, self._options, on_failure=_end, on_complaint=_complain)
                 engine.wait_ready()
                 return engine
             except (NotNow, StorageFailed):  # another owner's lease ends, or the database comes back
@@ -68,7 +73,7 @@ class Shard:
         listening = Listening(self._engine, host, secret, lambda: lease.is_sure)
         while True:
             try:
-                say_address(self._home.address, self._home.shard, Address(lease.epoch, host, listening.port, secret))
+                say_address(self._home.address, self._home.shard, ShardAddress(lease.epoch, host, listening.port, secret))
                 return listening
             except (NotNow, StorageFailed):  # the database comes back, or the engine ends this process
                 waiting.wait(AGAIN_SECONDS)

@@ -11,10 +11,11 @@ import structlog
 
 from albatross.core.errors import InvalidInput
 from albatross.service.api.errors import StorageFailed
+from albatross.service.api.rules import By
 from albatross.service.cluster.front import Front
 from albatross.service.cluster.processes import FRONT, STOP, Process, present, tell
 from albatross.service.cluster.shard import Shard
-from albatross.service.http.process import Address
+from albatross.service.http.process import ListenAddress
 from albatross.service.storage.postgres.session import NotNow, Session, connect
 
 CALLS = 4
@@ -43,13 +44,21 @@ class Supervisor:
     """Ray restarts actors that die. This class tells them what to do."""
 
     def __init__(
-        self, ray: Any, address: str, shards: Sequence[tuple[int, str | None]], fronts: int, serving: tuple[Address, int, str], local: bool
+        self,
+        ray: Any,
+        address: str,
+        shards: Sequence[tuple[int, str | None]],
+        fronts: int,
+        serving: tuple[ListenAddress, int, str],
+        local: bool,
+        strangers: By,
     ) -> None:
         """`local`: this Ray has no other machines."""
         self._ray, self._address, self._fronts = ray, address, fronts
         kept: dict[str, Any] = {"max_restarts": -1, "max_task_retries": 0, "num_cpus": 0, "scheduling_strategy": "SPREAD"}
         shard_actor, front_actor = ray.remote(Shard).options(**kept, max_concurrency=CALLS), ray.remote(Front).options(**kept)
-        self._shards: list[Any] = [shard_actor.remote(address, number, folder, LOCAL if local else None) for number, folder in shards]
+        host = LOCAL if local else None
+        self._shards: list[Any] = [shard_actor.remote(address, number, folder, host, strangers) for number, folder in shards]
         self._told = (address, *serving)
         self._running: dict[Any, Any] = {}
         for _ in range(fronts):

@@ -10,7 +10,7 @@ from albatross.service.api.errors import EventInFlight, NotReady, NotWritten, Re
 from albatross.service.api.requests import LookBack
 from albatross.service.engine.learned import snapshots
 from albatross.service.engine.learned.model import Model
-from albatross.service.engine.recovering.replaying import look_back, report
+from albatross.service.engine.recovering.looking_back import look_back, report
 from albatross.service.engine.tickets import Ticket, tell_all
 from albatross.service.engine.warming import load_the_rest
 from albatross.service.storage.events import Genesis

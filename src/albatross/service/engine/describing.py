@@ -40,6 +40,14 @@ def check_description(said: Description, names: Collection[str]) -> None:
         raise BadValue(f"there would be {more} names of attributes; accepted: at most {MOST_NAMES} in a folder")
 
 
+def check_window(said: Description, after: Description) -> None:
+    """Refuse a time of availability that is empty. `after`: the description with what is said. A log may have such items."""
+    since, until = after.available_from, after.available_until
+    given = said.available_from is not UNSET or said.available_until is not UNSET
+    if given and isinstance(since, float) and isinstance(until, float) and until <= since:
+        raise BadValue(f"the item would be available from {since!r} until {until!r}; accepted: an end after the beginning, or none")
+
+
 def _attribute(name: str, value: Any) -> Attribute:
     check_id("attribute", name)
     if isinstance(value, str):

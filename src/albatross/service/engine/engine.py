@@ -29,6 +29,7 @@ from albatross.service.engine.opening import OpenStore, open_home
 from albatross.service.engine.queue import ALONE, Queue
 from albatross.service.engine.recovering.recovery import recover
 from albatross.service.engine.sharing import SHARING, Known, TakeBase, TakeParcels, begin_from, follow, known, share
+from albatross.service.engine.slicing import Slices, is_long
 from albatross.service.engine.standing import Standing
 from albatross.service.engine.tickets import Promise, Ticket, tell_all
 from albatross.service.engine.warming import load_the_rest, warm
@@ -78,7 +79,7 @@ class Engine:
         self._beat_due = 0.0
         self._behind = False
         """Whether more decisions may have reached their time limit."""
-        self._aside = Aside(self.home, self.genesis, self._complain)
+        self._aside = Aside(self.home, self.genesis, self.complain)
         self.complaints: list[str] = []
         """Harmless problems: why snapshots were skipped or could not be written."""
         self._owner = threading.Thread(target=self._own, name="albatross-engine", daemon=True)
@@ -126,12 +127,17 @@ class Engine:
             for ticket in tickets:
                 try:
                     self._standing.check_open()
-                    self._queue.add(ticket, now)
+                    self._queue.add(Slices(ticket, self._add).next() if is_long(ticket.request) else ticket, now)
                 except InvalidInput as error:
                     ticket.error = error
                     refused.append(ticket)
             self._queue.wake()
         return refused
+
+    def _add(self, part: Ticket) -> None:
+        """Queue a further part of a request that was accepted; also while the engine drains."""
+        with self._changed:
+            self._queue.add(part, time.monotonic())
 
     def submit(self, request: Request[A]) -> "Future[A]":
         """Put a request in the queue. A refusal for its content or by the disk is the future's exception (a `Refused`).
@@ -160,7 +166,8 @@ class Engine:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self.close()
 
-    def _complain(self, complaint: str) -> None:
+    def complain(self, complaint: str) -> None:
+        """Report a harmless problem."""
         self.complaints.append(complaint)
         if self._on_complaint is not None:
             self._on_complaint(complaint)
@@ -194,7 +201,7 @@ class Engine:
         recovered = recover(self.folder, self._store, self.genesis, progress)
         self._model, self._handles = recovered.model, recovered.handles
         for complaint in recovered.complaints:
-            self._complain(complaint)
+            self.complain(complaint)
         self._aside.begin_from(recovered.snapshot)
         self._snapshot_due = self._aside.snapshot_seq
 

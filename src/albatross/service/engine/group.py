@@ -27,7 +27,7 @@ from albatross.service.engine.deciding.overlay import Overlay
 from albatross.service.engine.deciding.ruling import handles_of_request
 from albatross.service.engine.deciding.together import decide_together
 from albatross.service.engine.learned.model import Model
-from albatross.service.engine.moving import Forwarded, home_of, passed
+from albatross.service.engine.moving import Forwarded, passed, shard_of_user
 from albatross.service.engine.tickets import Ticket
 from albatross.service.storage.events import (
     Arrived,
@@ -188,7 +188,7 @@ class Group:
             message = passed(event, self.decided(event.decision).user)
         if message is None:
             return []
-        shard = home_of(self.model, message.user)
+        shard = shard_of_user(self.model, message.user)
         self.sent.add(shard)
         return [(shard, encode(message))]
 

@@ -29,7 +29,7 @@ class Forwarded(Answer, frozen=True):
     shards: list[int]
 
 
-def home_of(model: Model, user: str) -> int:
+def shard_of_user(model: Model, user: str) -> int:
     """The shard of a user."""
     return shard_of(user, model.genesis.shards)
 
@@ -72,7 +72,7 @@ def take_in(message: Message, parcel: Parcel, model: Model, store: Store) -> Non
     following = cast(FollowingStore, store)
     elsewhere = model.visitors.elsewhere.get(message.user)
     if elsewhere is not None:
-        following.take(parcel, [], [(home_of(model, elsewhere), encode(replace(message, user=elsewhere)))])
+        following.take(parcel, [], [(shard_of_user(model, elsewhere), encode(replace(message, user=elsewhere)))])
     elif isinstance(message, Passed) and model.visitors.known_as(message.visitor) != model.visitors.known_as(message.user):
         following.take(parcel, [])  # the user has been forgotten since, and the other shard is about to hear of it
     else:

@@ -1,11 +1,8 @@
 """Loads or compiles the machine code: most of it before the first request, the rest beside serving."""
 
 import os
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from typing import Literal
 
 from msgspec import Struct
@@ -15,37 +12,22 @@ from msgspec.structs import replace
 from albatross.core.agent import learn
 from albatross.core.errors import InvalidInput
 from albatross.core.sharing.carrying import rows_of
-from albatross.kernels.compiling import NotCompiled, cache_root, is_shared, is_wanted, only_loaded
+from albatross.kernels.building.beside import Ending, in_another_process, never, usable_cores
+from albatross.kernels.compiling import NotCompiled, is_shared, is_wanted, only_loaded
 from albatross.kernels.operations import carry, join, offers
 from albatross.kernels.operations import replace as exchange_rating
 from albatross.service.api.errors import NoEligibleCandidate
 from albatross.service.api.requests import Recommend
 from albatross.service.api.values import Seen
-from albatross.service.engine.deciding.choosing import decide, view_user
+from albatross.service.engine.deciding.choosing import decide_plainly, view_user
 from albatross.service.engine.deciding.overlay import Overlay
 from albatross.service.engine.deciding.together import decide_together
 from albatross.service.engine.learned.ledger import grown, rated_by
 from albatross.service.engine.learned.model import Model
 from albatross.service.storage.events import Arrived, Genesis, Item, Joined, Passed, Rated, Reacted, encode
 
-ASIDE = """
-import sys
-sys.path[:] = sys.argv[1:]
-from albatross.service.engine.warming import warm_aside
-warm_aside(sys.stdin.buffer.read())
-"""
-LONGEST = 300.0
-"""Seconds after which the other process is given up."""
-LOOK_SECONDS = 0.1
-"""How often somebody who waits for it looks whether to go on."""
 BESIDE = 5
 """How much the other process gives way to one that serves (`nice`)."""
-
-Ending = Callable[[], bool]
-
-
-def _never() -> bool:
-    return False
 
 
 def warm(genesis: Genesis) -> None:
@@ -62,7 +44,7 @@ def warm(genesis: Genesis) -> None:
         _explain_and_learn(model, genesis)
 
 
-def load_the_rest(genesis: Genesis, n_items: int = 0, ending: Ending = _never) -> None:
+def load_the_rest(genesis: Genesis, n_items: int = 0, ending: Ending = never) -> None:
     """What replaces and joins ratings; with `n_items`, also all the rest for so large a catalogue, which is then searched.
 
     What is not on disk is compiled by another process: Numba compiles one function at a time, and everybody would have to wait. If there
@@ -129,35 +111,8 @@ def _plain(genesis: Genesis) -> Genesis:
     return replace(genesis, users=[], items=[])
 
 
-@contextmanager
-def _other_process(task: Task, wanted: bool) -> Iterator[Callable[..., None]]:
-    """Gives a function that waits until the other process, if there is one, has finished. However it ends, nothing depends on it."""
-    process = None
-    if wanted and task.genesis.outside is None and sys.executable:
-        surroundings = os.environ | {"ALBATROSS_CACHE": str(cache_root().parent)}
-        with suppress(OSError):
-            process = Popen([sys.executable, "-c", ASIDE, *sys.path], env=surroundings, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL)
-            assert process.stdin is not None
-            process.stdin.write(encode(task))
-            process.stdin.close()
-    try:
-        yield lambda ending=_never: None if process is None else _wait(process, ending)
-    finally:
-        if process is not None:
-            process.kill()
-            process.wait()
-
-
-def _wait(process: "Popen[bytes]", ending: Ending) -> None:
-    until = time.monotonic() + LONGEST
-    while time.monotonic() < until and not ending():
-        with suppress(TimeoutExpired):
-            process.wait(LOOK_SECONDS)
-            return
-
-
-def usable_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def _other_process(task: Task, wanted: bool) -> AbstractContextManager[Callable[..., None]]:
+    return in_another_process(warm_aside, encode(task), wanted and task.genesis.outside is None)
 
 
 def _first(genesis: Genesis) -> str:
@@ -208,6 +163,6 @@ def _change(model: Model, genesis: Genesis) -> None:
 
 def _decide(model: Model, item: str, seq: int, seen: Seen, explain: bool) -> None:
     request = Recommend("somebody", candidates=[item], exclude_seen="none", explain=explain)
-    model.fold_all([seq], [decide(Overlay(model), request, seq, seq - 1, 0.0).event])
+    model.fold_all([seq], [decide_plainly(Overlay(model), request, seq, seq - 1, 0.0).event])
     with suppress(NoEligibleCandidate):
-        decide(Overlay(model), Recommend("somebody", exclude_seen=seen), seq, seq - 1, 0.0)
+        decide_plainly(Overlay(model), Recommend("somebody", exclude_seen=seen), seq, seq - 1, 0.0)

@@ -16,7 +16,7 @@ from albatross.service.api.views import Access
 from albatross.service.http.access.admission import PREFLIGHT, Admission
 from albatross.service.http.access.keys import SCOPES, Unverified
 from albatross.service.http.access.turns import Turns
-from albatross.service.http.bodies import Line, answer_lines
+from albatross.service.http.bodies import BatchLine, answer_lines
 from albatross.service.http.bridge import Bridge, Posted
 from albatross.service.http.documents import openapi
 from albatross.service.http.documents.pages import client_files, page_files
@@ -33,12 +33,12 @@ JSON = b"application/json"
 encode = msgspec.json.Encoder().encode
 
 
-class Served:
+class ServedRoute:
     """A route with everything needed to serve it."""
 
     __slots__ = ("allow", "asks", "handler", "meter", "method", "methods", "reads", "scope")
 
-    def __init__(self, route: Route, handler: Callable[[Exchange, "Served"], None], meter: Meter) -> None:
+    def __init__(self, route: Route, handler: Callable[[Exchange, "ServedRoute"], None], meter: Meter) -> None:
         self.handler, self.meter = handler, meter
         self.method = route.method.encode()
         self.methods = (b"GET", b"HEAD") if route.path == PAGE else (self.method,)
@@ -72,7 +72,7 @@ class Application:
             PAGE: self._answer_page,
         }
         self._routes = {
-            route.path.encode(): Served(route, special.get(route.path, self._ask_engine), self.metrics.meters[route.path])
+            route.path.encode(): ServedRoute(route, special.get(route.path, self._ask_engine), self.metrics.meters[route.path])
             for route in ROUTES
         }
         self._files = page_files(prefix=prefix) | client_files()
@@ -149,7 +149,7 @@ class Application:
 
     # Answers.
 
-    def _ask_engine(self, exchange: Exchange, served: Served) -> None:
+    def _ask_engine(self, exchange: Exchange, served: ServedRoute) -> None:
         reads = served.reads
         request = served.asks if reads is None else read_as(exchange.take_body(), reads)
         assert request is not None
@@ -161,7 +161,7 @@ class Application:
         else:
             self.refuse(question.exchange, question.error)
 
-    def _answer_batch(self, exchange: Exchange, served: Served) -> None:
+    def _answer_batch(self, exchange: Exchange, served: ServedRoute) -> None:
         async def answer() -> None:
             async with self.turns.take(None if exchange.key is None else exchange.key.name):
                 if not exchange.answered:  # the client may have left while waiting
@@ -170,15 +170,15 @@ class Application:
 
         self._run(exchange, answer())
 
-    async def _lines(self, body: bytes, reads: type[Line]) -> bytes:
+    async def _lines(self, body: bytes, reads: type[BatchLine]) -> bytes:
         return await answer_lines(body, self.bridge.ask, reads, self.engine.breadth)
 
-    def _answer_stream(self, exchange: Exchange, served: Served) -> None:
+    def _answer_stream(self, exchange: Exchange, served: ServedRoute) -> None:
         self.news.admit(exchange)
         exchange.on_end = self.news.leave
         self._run(exchange, self.news.begin(exchange))
 
-    def _answer_metrics(self, exchange: Exchange, served: Served) -> None:
+    def _answer_metrics(self, exchange: Exchange, served: ServedRoute) -> None:
         async def answer() -> None:
             readiness = self.engine.readiness
             version = await self.bridge.ask(AskVersion("none")) if readiness.ready else None
@@ -187,27 +187,27 @@ class Application:
 
         self._run(exchange, answer())
 
-    def _answer_health(self, exchange: Exchange, served: Served) -> None:
+    def _answer_health(self, exchange: Exchange, served: ServedRoute) -> None:
         readiness = self.engine.readiness
         if readiness.phase == "failed":
             raise StorageFailed(readiness.detail or "the engine failed")
         exchange.answer(200, JSON, encode(Alive(True)))
 
-    def _answer_readiness(self, exchange: Exchange, served: Served) -> None:
+    def _answer_readiness(self, exchange: Exchange, served: ServedRoute) -> None:
         readiness = self.engine.readiness
         if self.crowd.ending or not readiness.ready:
             detail = f"; {readiness.detail}" if readiness.detail else ""
             raise NotReady(f"{readiness.phase}: {readiness.done} of {readiness.total} events{detail}")
         exchange.answer(200, JSON, encode(readiness))
 
-    def _answer_schema(self, exchange: Exchange, served: Served) -> None:
+    def _answer_schema(self, exchange: Exchange, served: ServedRoute) -> None:
         try:
             needed = self.admission.key_is_needed()
         except NotReady:
             needed = True
         exchange.answer(200, JSON, self._descriptions[needed])
 
-    def _answer_access(self, exchange: Exchange, served: Served) -> None:
+    def _answer_access(self, exchange: Exchange, served: ServedRoute) -> None:
         async def answer() -> None:
             if not self.admission.key_is_needed():
                 told = Access(False, list(SCOPES))
@@ -218,7 +218,7 @@ class Application:
 
         self._run(exchange, answer())
 
-    def _answer_page(self, exchange: Exchange, served: Served) -> None:
+    def _answer_page(self, exchange: Exchange, served: ServedRoute) -> None:
         found = self._files[path_of(exchange.url)]
         exchange.answer(200, found.kind, found.content, found.headers)
 

@@ -26,14 +26,14 @@ SLICE_BYTES = 2**17
 MOST_BREADTH = 4
 """Limit of the length of a slice, in multiples of `SLICE`, for any number of shards."""
 
-Line = Feedback | UpsertItem
+BatchLine = Feedback | UpsertItem
 Done = Accepted | ItemAccepted | Refusal
 Ask = Callable[[Any], Awaitable[Any]]
-TOGETHER: dict[type[Line], Callable[[Any], Request[Any]]] = {Feedback: FeedbackBatch, UpsertItem: UpsertItems}
+TOGETHER: dict[type[BatchLine], Callable[[Any], Request[Any]]] = {Feedback: FeedbackBatch, UpsertItem: UpsertItems}
 """The request that sends all lines of a kind to the engine at once."""
 
 
-async def answer_lines(body: bytes, ask: Ask, reads: type[Line] = Feedback, breadth: int = 1) -> bytes:
+async def answer_lines(body: bytes, ask: Ask, reads: type[BatchLine] = Feedback, breadth: int = 1) -> bytes:
     """A status line for each line of a body, in order. `breadth`: the number of shards that share a slice.
 
     If the engine refuses a whole slice, each of its lines says so. The slices before it keep their answers.
@@ -44,9 +44,9 @@ async def answer_lines(body: bytes, ask: Ask, reads: type[Line] = Feedback, brea
     return bytes(answer)
 
 
-async def _read(lines: Sequence[bytes], reads: type[Line]) -> list[Line | Refusal]:
+async def _read(lines: Sequence[bytes], reads: type[BatchLine]) -> list[BatchLine | Refusal]:
     """Read all lines. Other requests get their turn between portions."""
-    found: list[Line | Refusal] = []
+    found: list[BatchLine | Refusal] = []
     count = size = 0
     for line in lines:
         found.append(read_line(line, reads))
@@ -76,7 +76,7 @@ def split_lines(body: bytes) -> list[bytes]:
     return lines
 
 
-def read_line(line: bytes, reads: type[Line] = Feedback) -> Line | Refusal:
+def read_line(line: bytes, reads: type[BatchLine] = Feedback) -> BatchLine | Refusal:
     """A line as a rating or an item, or as a refusal. A bad line does not affect the others."""
     try:
         if not line.strip():
@@ -86,7 +86,7 @@ def read_line(line: bytes, reads: type[Line] = Feedback) -> Line | Refusal:
         return _refusal(error)
 
 
-async def _results(lines: Sequence[Line | Refusal], ask: Ask, together: Callable[[Any], Request[Any]]) -> list[Done]:
+async def _results(lines: Sequence[BatchLine | Refusal], ask: Ask, together: Callable[[Any], Request[Any]]) -> list[Done]:
     asked = [line for line in lines if not isinstance(line, Refusal)]
     answers: Iterator[Done]
     try:

@@ -18,7 +18,7 @@ from albatross.service.http.wire.exchange import Exchange
 A = TypeVar("A", bound=Answer)
 
 
-class Asked(Protocol):
+class AskedEngine(Protocol):
     """What this package needs of an engine."""
 
     @property
@@ -56,7 +56,7 @@ class Posted(Question):
 class Bridge:
     """Belongs to one event loop."""
 
-    def __init__(self, engine: Asked, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, engine: AskedEngine, loop: asyncio.AbstractEventLoop) -> None:
         self.engine, self._loop = engine, loop
         self._collected: list[Question] = []
         self._tell = self._told

@@ -19,7 +19,17 @@ from albatross.service.http.access.admission import MOST_GUESSES, Admission
 from albatross.service.http.access.keys import Keys
 from albatross.service.http.application import Application
 from albatross.service.http.bridge import Bridge
-from albatross.service.http.process import Address, Opening, Served, attend, most_connections, on_signals, open_engine, run, tell_progress
+from albatross.service.http.process import (
+    ListenAddress,
+    Opening,
+    ServedEngine,
+    attend,
+    most_connections,
+    on_signals,
+    open_engine,
+    run,
+    tell_progress,
+)
 from albatross.service.http.shops import PREFIX, Shop, Shops
 from albatross.service.http.wire.crowd import SPARE_DESCRIPTORS, Crowd
 from albatross.service.storage.home import FolderHome
@@ -60,7 +70,7 @@ def found_in(root: Path) -> tuple[list[str], dict[str, str]]:
     return names, refused
 
 
-def serve_root(root: Path, how: Callable[[Path], How], address: Address, listening: socket.socket | None = None) -> None:
+def serve_root(root: Path, how: Callable[[Path], How], address: ListenAddress, listening: socket.socket | None = None) -> None:
     """Serve each sub-folder until SIGTERM or the interrupt key. If `how` refuses a shop, that shop is not served.
 
     SIGHUP looks again for new folders and for shops that could not be served.
@@ -79,14 +89,14 @@ def serve_root(root: Path, how: Callable[[Path], How], address: Address, listeni
 class Hosting:
     """Opens and closes shops. Belongs to one event loop."""
 
-    def __init__(self, root: Path, how: Callable[[Path], How], address: Address, keys: Keys, opening: Opening = open_engine) -> None:
+    def __init__(self, root: Path, how: Callable[[Path], How], address: ListenAddress, keys: Keys, opening: Opening = open_engine) -> None:
         self.root, self.how, self.address, self.opening = root, how, address, opening
         self.crowd = Crowd(most_connections(SPARE_DESCRIPTORS + DESCRIPTORS * MOST_SHOPS))
         self.shops = Shops(keys, sorted(address.names), address.key_needed, self.crowd)
         self.ending = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._loop.set_default_executor(ThreadPoolExecutor(MOST_SHOPS + MOST_GUESSES))  # opening shops must not block requests
-        self._engines: dict[str, Served] = {}
+        self._engines: dict[str, ServedEngine] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def serve(self, tls: ssl.SSLContext | None, listening: socket.socket) -> None:
@@ -145,7 +155,7 @@ class Hosting:
         if engine is not None:
             self._run(self._close(shop.name, engine))
 
-    async def _close(self, name: str, engine: Served) -> None:
+    async def _close(self, name: str, engine: ServedEngine) -> None:
         await asyncio.to_thread(engine.close)
         del self._engines[name]
         log.info("shop closed", shop=name)

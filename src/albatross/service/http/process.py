@@ -21,11 +21,11 @@ from albatross.service.http.access.admission import Admission
 from albatross.service.http.access.keys import Keys
 from albatross.service.http.access.names import LOOPBACK, is_loopback
 from albatross.service.http.application import Application
-from albatross.service.http.bridge import Asked, Bridge
+from albatross.service.http.bridge import AskedEngine, Bridge
 from albatross.service.http.logs import everything_logged, unforeseen
-from albatross.service.http.wire.application import Application as Spoken
 from albatross.service.http.wire.connection import Connection
 from albatross.service.http.wire.crowd import MOST_CONNECTIONS, SPARE_DESCRIPTORS, Crowd
+from albatross.service.http.wire.responder import Responder
 from albatross.service.http.wire.tls import accept, context_of
 from albatross.service.settings.kinds import HOSTS, ORIGINS
 from albatross.service.storage.events import Genesis
@@ -44,7 +44,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
-class Address:
+class ListenAddress:
     """Where to listen, and under which host names."""
 
     host: str = "127.0.0.1"
@@ -94,7 +94,7 @@ class Address:
         return {*LOOPBACK, *self.allow_hosts, f"[{self.host}]" if ":" in self.host else self.host}
 
 
-class Served(Asked, Protocol):
+class ServedEngine(AskedEngine, Protocol):
     """What is served: an engine, or a stand-in for engines in other processes."""
 
     @property
@@ -105,18 +105,18 @@ class Served(Asked, Protocol):
     def close(self) -> None: ...
 
 
-Opening = Callable[[Home, Options, Callable[[BaseException], None]], Served]
+Opening = Callable[[Home, Options, Callable[[BaseException], None]], ServedEngine]
 """Opens a home. It calls the given function when the service cannot go on."""
 
 
-def open_engine(home: Home, options: Options, fail: Callable[[BaseException], None]) -> Served:
+def open_engine(home: Home, options: Options, fail: Callable[[BaseException], None]) -> ServedEngine:
     return Engine(home, options, on_failure=fail, on_complaint=lambda text: log.warning("complaint", detail=text))
 
 
 def serve(
     where: str | Path | Home,
     options: Options,
-    address: Address,
+    address: ListenAddress,
     listening: socket.socket | None = None,
     opening: Opening = open_engine,
 ) -> None:
@@ -129,7 +129,7 @@ def serve(
 
 def run(
     keys: Keys,
-    address: Address,
+    address: ListenAddress,
     listening: socket.socket | None,
     serving: Callable[[ssl.SSLContext | None, socket.socket], Coroutine[Any, Any, None]],
 ) -> None:
@@ -156,7 +156,7 @@ def run(
 async def _serve(
     home: Home,
     options: Options,
-    address: Address,
+    address: ListenAddress,
     keys: Keys,
     tls: ssl.SSLContext | None,
     listening: socket.socket,
@@ -190,7 +190,7 @@ async def _serve(
 
 
 async def attend(
-    application: Spoken,
+    application: Responder,
     crowd: Crowd,
     tls: ssl.SSLContext | None,
     listening: socket.socket,
@@ -215,7 +215,7 @@ async def attend(
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _welcome(application: Spoken, crowd: Crowd, tls: ssl.SSLContext | None, listening: socket.socket) -> Callable[[], object]:
+async def _welcome(application: Responder, crowd: Crowd, tls: ssl.SSLContext | None, listening: socket.socket) -> Callable[[], object]:
     """Begin to accept connections. Returns a function that stops this."""
     loop = asyncio.get_running_loop()
     if tls is None:
@@ -224,13 +224,13 @@ async def _welcome(application: Spoken, crowd: Crowd, tls: ssl.SSLContext | None
     return loop.create_task(accept(listening, tls, application, crowd)).cancel
 
 
-async def tell_progress(engine: Served, ending: asyncio.Event, log: Any) -> None:
+async def tell_progress(engine: ServedEngine, ending: asyncio.Event, log: Any) -> None:
     """Log the progress until the service is ready."""
     told = ""
     while not ending.is_set():
         readiness = engine.readiness
         if readiness.ready:
-            settle()
+            freeze_memory()
             log.info("ready", events=readiness.total)
             return
         if readiness.phase in ("failed", "closed"):
@@ -243,14 +243,14 @@ async def tell_progress(engine: Served, ending: asyncio.Event, log: Any) -> None
         await asyncio.to_thread(_wait_ready, engine)
 
 
-def settle() -> None:
+def freeze_memory() -> None:
     """Exclude existing objects from garbage collection, because they stay until the end, and collect the rest rarely."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(GARBAGE, *gc.get_threshold()[1:])
 
 
-def _wait_ready(engine: Served) -> None:
+def _wait_ready(engine: ServedEngine) -> None:
     with contextlib.suppress(Exception):  # `on_failure` reports the error
         engine.wait_ready(PROGRESS_SECONDS)
 

@@ -4,7 +4,7 @@ Python's reader accepts NaN, reads 1e999 as infinity, and silently keeps the las
 two readers could understand them differently. This is done by hooks of that reader, in one pass, so the time grows only with the
 length of the document.
 
-msgspec alone reads the most frequent requests, if a quick check of the bytes shows that both readers give the same result: `Glance`.
+msgspec alone reads the most frequent requests, if a quick check of the bytes shows that both readers give the same result: `QuickReader`.
 If msgspec refuses one, the strict reader reads it again and says why.
 """
 
@@ -68,7 +68,7 @@ _LESS_THAN_NOTHING = re.compile(rb"[\s:,\[]-0")
 _PLACE = re.compile(r" - at (`key` in )?`\$\.?(.*?)`$", re.DOTALL)
 
 
-class Glance(Generic[T]):
+class QuickReader(Generic[T]):
     """Reads a type of request if the bytes show that msgspec is strict enough: short, no escapes, no repeated name."""
 
     __slots__ = ("_decode", "_inside", "_names")
@@ -139,7 +139,7 @@ def read_as(body: bytes, kind: type[T]) -> T:
         ...
     albatross.service.api.errors.BadValue: user: accepted: text of 1 to 256 characters without control characters
     """
-    glance = _GLANCES.get(kind)
+    glance = _QUICK_READERS.get(kind)
     if glance is not None and (request := glance.read(body)) is not None:
         return request  # type: ignore[no-any-return]
     return read_closely(body, kind)
@@ -267,4 +267,4 @@ def _constant(name: str) -> NoReturn:
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_finite, parse_constant=_constant)
 
-_GLANCES: dict[type, Glance[Any]] = {Recommend: Glance(Recommend, (Where, Quota, Fresh)), Feedback: Glance(Feedback)}
+_QUICK_READERS: dict[type, QuickReader[Any]] = {Recommend: QuickReader(Recommend, (Where, Quota, Fresh)), Feedback: QuickReader(Feedback)}

@@ -13,7 +13,7 @@ from albatross.core.policy import Policy
 from albatross.kernels.compiling import source_fingerprint
 from albatross.service.engine.learned.model import Model
 from albatross.service.engine.learned.options import check_servable, name_in_log, source_of
-from albatross.service.engine.recovering.recovery import replay
+from albatross.service.engine.recovering.recovery import apply_log
 from albatross.service.storage.events import Genesis, encode
 from albatross.service.storage.folder import LOG, make_folder, remove_unfinished
 from albatross.service.storage.keyring import Keyring, copy_keys
@@ -45,7 +45,7 @@ def change_policy(log: ReadableLog, genesis: Genesis, keys: Keyring, policy: Pol
         copy_keys(keys, unfinished)
         with contextlib.closing(LogReader(unfinished / LOG)) as copy:
             check_log(copy)
-            replay(copy, Model(begun))  # refuses now a policy that cannot hold the whole log, not at every start
+            apply_log(copy, Model(begun))  # refuses now a policy that cannot hold the whole log, not at every start
         unfinished.rename(target)
     except BaseException:
         remove_unfinished(unfinished)

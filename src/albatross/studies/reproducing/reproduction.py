@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from albatross.core.environment import Environment
-from albatross.studies.execution import available_cores, check_engine, rehearse
+from albatross.kernels.building.beside import usable_cores
+from albatross.studies.execution import check_engine, rehearse
 from albatross.studies.journal import Journal
 from albatross.studies.observer import NOBODY, Observer
 from albatross.studies.reproducing.claims import Verdict, judge
@@ -81,7 +82,7 @@ def _tune(environments: dict[str, Environment], horizon: int, journal: Journal, 
     grid = tuning_study(environments, horizon)
     waiting = [trial for trial in grid.trials() if trial not in journal]
     if waiting:
-        cores = available_cores() if jobs is None else jobs
+        cores = usable_cores() if jobs is None else jobs
         hours = sum(rehearse(waiting)) / cores / 3600
         observer.tell(f"Tuning: {len(waiting):,} trials, about {hours:.1f} hours on {cores} cores. Interrupt and resume at will.")
     finish([grid], journal, engine, jobs, observer)

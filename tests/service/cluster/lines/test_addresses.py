@@ -17,7 +17,7 @@ from places import Place
 from albatross.policies.item_mean import ItemMean
 from albatross.service.api.requests import AskVersion, Feedback, Request
 from albatross.service.cluster.front import RemoteEngine
-from albatross.service.cluster.lines.addresses import Address, find_addresses, say_address
+from albatross.service.cluster.lines.addresses import ShardAddress, find_addresses, say_address
 from albatross.service.cluster.running import make
 from albatross.service.cluster.shard import Shard
 from albatross.service.engine.learned.options import Options
@@ -32,7 +32,7 @@ USERS = ("bob", "ann")
 """One on each of two shards."""
 
 
-def found(database: str) -> dict[int, Address]:
+def found(database: str) -> dict[int, ShardAddress]:
     with contextlib.closing(connect(database)) as session:
         return find_addresses(session)
 
@@ -100,6 +100,13 @@ def test_a_shard_that_starts_again_on_another_port_is_found(database: str, tmp_p
 
 
 @pytest.mark.usefixtures("settings")
+def test_a_shard_is_told_what_to_show_strangers(database: str, tmp_path: Path) -> None:
+    shard = Shard(database, 0, str(tmp_path), "127.0.0.1", "popular")
+    assert shard._engine.options.strangers == "popular"
+    shard.close()
+
+
+@pytest.mark.usefixtures("settings")
 def test_a_shard_that_cannot_listen_says_so(database: str, tmp_path: Path) -> None:
     shard = Shard(database, 0, str(tmp_path), "192.0.2.1")  # an address for documents: no machine has it
     assert "shard 0 cannot listen on 192.0.2.1" in str(shard.state())
@@ -109,15 +116,15 @@ def test_a_shard_that_cannot_listen_says_so(database: str, tmp_path: Path) -> No
 
 def test_a_former_owner_is_not_found(database: str) -> None:
     first = Lease(database, 0)
-    say_address(database, 0, Address(first.epoch, "127.0.0.1", 1, b"one"))
-    assert found(database) == {0: Address(1, "127.0.0.1", 1, b"one")}
+    say_address(database, 0, ShardAddress(first.epoch, "127.0.0.1", 1, b"one"))
+    assert found(database) == {0: ShardAddress(1, "127.0.0.1", 1, b"one")}
     first.release()
     second = Lease(database, 0)
     assert found(database) == {}  # it has not said yet where it listens
-    say_address(database, 0, Address(first.epoch, "127.0.0.1", 1, b"one"))  # who does not know that it was replaced
+    say_address(database, 0, ShardAddress(first.epoch, "127.0.0.1", 1, b"one"))  # who does not know that it was replaced
     assert found(database) == {}
-    say_address(database, 0, Address(second.epoch, "127.0.0.1", 2, b"two"))
-    assert found(database) == {0: Address(2, "127.0.0.1", 2, b"two")}
+    say_address(database, 0, ShardAddress(second.epoch, "127.0.0.1", 2, b"two"))
+    assert found(database) == {0: ShardAddress(2, "127.0.0.1", 2, b"two")}
     second.release()
 
 

@@ -17,7 +17,7 @@ from albatross.service.api.errors import NotReady
 from albatross.service.api.requests import AskVersion, Feedback, Recommend, Request
 from albatross.service.cluster.lines import listening as listening_module
 from albatross.service.cluster.lines import router as router_module
-from albatross.service.cluster.lines.addresses import Address
+from albatross.service.cluster.lines.addresses import ShardAddress
 from albatross.service.cluster.lines.frames import HEAD, MOST_BYTES, RANDOM, Frames, proof_of, random_number
 from albatross.service.cluster.lines.links import Link
 from albatross.service.cluster.lines.listening import Listening
@@ -89,7 +89,7 @@ class Fronted:
     """A front with one shard, in an event loop of its own."""
 
     def __init__(self, port: int, secret: bytes = SECRET) -> None:
-        self.address = Address(1, "127.0.0.1", port, secret)
+        self.address = ShardAddress(1, "127.0.0.1", port, secret)
         self.tries = 0
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)

@@ -17,7 +17,7 @@ from albatross.cli import main
 from albatross.service.api.route import STREAM, Route
 from albatross.service.api.routes import ROUTES
 from albatross.service.http.access.keys import SCOPES, Keys
-from albatross.service.http.process import Address
+from albatross.service.http.process import ListenAddress
 
 pytestmark = pytest.mark.xdist_group("service-http")
 
@@ -311,7 +311,7 @@ def test_names_that_browsers_send_are_accepted(tmp_path: Path) -> None:
     keys = Keys(tmp_path)
     keys.create(["read"])
     origins = ("https://shop.example", "http://localhost:5173", "http://[::1]:80", "capacitor://localhost", "https://shop.example/")
-    Address(allow_hosts=("shop.example", "10.0.0.1", "[::1]", "*"), allow_origins=origins).check(keys)
+    ListenAddress(allow_hosts=("shop.example", "10.0.0.1", "[::1]", "*"), allow_origins=origins).check(keys)
 
 
 PATIENT = """

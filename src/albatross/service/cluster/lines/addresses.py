@@ -19,7 +19,7 @@ FIND = "SELECT shard, epoch, host, port, secret FROM albatross.addresses JOIN al
 """Only of those who own their shards: a former owner is not asked."""
 
 
-class Address(NamedTuple):
+class ShardAddress(NamedTuple):
     epoch: int
     """Counts the owners of a shard."""
     host: str
@@ -31,7 +31,7 @@ def make_addresses(session: Session) -> None:
     make_if_missing(session, "albatross.addresses", TABLE)
 
 
-def say_address(database: str, shard: int, address: Address) -> None:
+def say_address(database: str, shard: int, address: ShardAddress) -> None:
     """Let all fronts find this owner of a shard, if it still is the owner."""
     with (
         contextlib.closing(connect(database, writing=True, application_name="albatross address")) as session,
@@ -41,7 +41,7 @@ def say_address(database: str, shard: int, address: Address) -> None:
         session.execute(SAY, (address.host, address.port, address.secret, shard, address.epoch))
 
 
-def find_addresses(session: Session) -> dict[int, Address]:
+def find_addresses(session: Session) -> dict[int, ShardAddress]:
     """By shard; of those that can be asked."""
     rows = session.execute(FIND, prepare=True).fetchall()
-    return {shard: Address(epoch, host, port, bytes(secret)) for shard, epoch, host, port, secret in rows}
+    return {shard: ShardAddress(epoch, host, port, bytes(secret)) for shard, epoch, host, port, secret in rows}

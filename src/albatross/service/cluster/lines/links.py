@@ -11,7 +11,7 @@ import psycopg
 
 from albatross.core.errors import InvalidInput
 from albatross.service.api.errors import NotReady, Refused
-from albatross.service.cluster.lines.addresses import Address, find_addresses, make_addresses
+from albatross.service.cluster.lines.addresses import ShardAddress, find_addresses, make_addresses
 from albatross.service.cluster.lines.frames import RANDOM, BrokenLine, Frames, is_proof, proof_of, random_number
 from albatross.service.cluster.lines.listening import PROOF_SECONDS, settle_socket
 from albatross.service.cluster.lines.packing import packed_request, unpacked_answer
@@ -58,14 +58,14 @@ class Link:
         else:
             self._speaking.send(tickets, settle)
 
-    def follow(self, address: Address | None) -> None:
+    def follow(self, address: ShardAddress | None) -> None:
         """Be connected with the owner of the shard, who is at this address; None: nobody owns it."""
         if self._speaking is not None and (address is None or address.epoch != self._epoch):
             self._speaking.drop()
         if address is not None and self._speaking is None and (self._connecting is None or self._connecting.done()):
             self._connecting = self._loop.create_task(self._connect(address))
 
-    async def _connect(self, address: Address) -> None:
+    async def _connect(self, address: ShardAddress) -> None:
         speaking = _Speaking(address.secret, self._lost)
         with contextlib.suppress(OSError, TimeoutError):  # it is not there yet, or no more
             try:
@@ -209,7 +209,7 @@ class Links:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(asyncio.sleep(AGAIN_SECONDS) if missing else self._lost.wait(), LOOK_SECONDS)
 
-    def _look(self) -> dict[int, Address] | None:
+    def _look(self) -> dict[int, ShardAddress] | None:
         """None while the database is away: connections stay as they are."""
         try:
             if self._session is None:

@@ -33,8 +33,11 @@ class Outcome(NamedTuple):
     explanation: Explanation | None
 
 
-def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: float, incarnation: str = "") -> Outcome:
-    """Decide what event `seq` shows. Its random stream depends only on seed, shard and `seq`, so that decisions can be repeated."""
+def decide_plainly(view: Overlay, request: Recommend, seq: int, model_seq: int, at: float, incarnation: str = "") -> Outcome:
+    """Decide what event `seq` shows, without rules.
+
+    Its random stream depends only on seed, shard and `seq`, so that decisions can be repeated.
+    """
     model = view.model
     pending = view.waiting_for(request.whom, seq)
     remaining = eligible(view, request, pending, at)

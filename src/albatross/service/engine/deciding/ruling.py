@@ -98,7 +98,7 @@ def candidates_for(view: Overlay, request: Recommend, pending: Items, at: float)
 def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: float, incarnation: str = "") -> Outcome:
     """Decide what event `seq` shows, with or without rules."""
     if not is_ruled(request):
-        return choosing.decide(view, request, seq, model_seq, at, incarnation)
+        return choosing.decide_plainly(view, request, seq, model_seq, at, incarnation)
     model, floor = view.model, view.model.genesis.floor
     pending = view.waiting_for(request.whom, seq)
     remaining = candidates_for(view, request, pending, at)

@@ -8,7 +8,7 @@ from albatross.service.api.answers import ItemAccepted, ItemsAccepted
 from albatross.service.api.errors import UnknownItem
 from albatross.service.api.requests import RestoreItem, RetireItem, UpsertItem, UpsertItems
 from albatross.service.api.values import MOST_EVENTS, check_count, check_id
-from albatross.service.engine.describing import check_description, description_of
+from albatross.service.engine.describing import check_description, check_window, description_of
 from albatross.service.engine.group import Finish, Group
 from albatross.service.engine.handling.attempting import attempt
 from albatross.service.engine.learned.descriptions import merged
@@ -19,10 +19,11 @@ def upsert_item(group: Group, request: UpsertItem) -> Callable[[], ItemAccepted]
     check_id("item", request.item)
     said = description_of(request)
     check_description(said, {*group.model.described.names, *group.names})
-    offered = _offer(group, request.item)
     number = group.view.number_of(request.item)
     before = group.described.get(request.item) or group.model.described.known.get(-1 if number is None else number, Description())
     after = merged(before, said)
+    check_window(said, after)
+    offered = _offer(group, request.item)
     if after == before:
         return offered
     group.described[request.item] = after

@@ -12,7 +12,7 @@ from albatross.service.api.requests import JoinUsers
 from albatross.service.api.values import MOST_VISITORS, check_id
 from albatross.service.engine.group import Finish, Group
 from albatross.service.engine.learned.visitors import check_joins
-from albatross.service.engine.moving import departure, home_of
+from albatross.service.engine.moving import departure, shard_of_user
 from albatross.service.storage.events import Decided, Joined, decode
 from albatross.service.storage.placing import shard_of
 from albatross.service.storage.store import FollowingStore
@@ -44,7 +44,7 @@ def join_users(group: Group, request: JoinUsers) -> Finish:
         return lambda: UsersJoined(visitor, user, joined=False, seq=seq, model_seq=model.seq)
     if one != visitor:
         raise BadValue("this visitor was joined with another user; accepted: a visitor who was not (ask for a new one when users change)")
-    away = home_of(model, user) != model.genesis.shard
+    away = shard_of_user(model, user) != model.genesis.shard
     try:
         check_joins(model.genesis.policy, model.agent.state)
         if away:

@@ -35,11 +35,11 @@ class Recovered(NamedTuple):
 
 
 def recover(folder: Path, log: ReadableLog, genesis: Genesis, progress: Progress = nothing, use_snapshots: bool = True) -> Recovered:
-    """Check the whole log and its handles, and replay what the newest valid snapshot does not contain."""
+    """Check the whole log and its handles, and apply what the newest valid snapshot does not contain."""
     model, used, complaints = _newest(folder, log, genesis) if use_snapshots else (None, None, [])
     if model is None:
         model = begun(log, genesis)
-    handles = replay(log, model, progress, handles=NO_HANDLES if used is None else used.handles)
+    handles = apply_log(log, model, progress, handles=NO_HANDLES if used is None else used.handles)
     if handles != sum_of_table(log):
         check_handles(log)
         raise DamagedLog(f"{folder} is damaged: events and handles do not fit together")
@@ -76,7 +76,7 @@ def begun(log: ReadableLog, genesis: Genesis) -> Model:
     return model
 
 
-def replay(log: ReadableLog, model: Model, progress: Progress = nothing, until: int | None = None, handles: Sum = NO_HANDLES) -> Sum:
+def apply_log(log: ReadableLog, model: Model, progress: Progress = nothing, until: int | None = None, handles: Sum = NO_HANDLES) -> Sum:
     """Check all events, or all up to `until`, and apply those that the model does not know.
 
     Returns the given sum plus the handles of the applied events.

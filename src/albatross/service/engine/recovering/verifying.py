@@ -6,7 +6,7 @@ from typing import NamedTuple
 from albatross.service.engine.deciding.overlay import Overlay
 from albatross.service.engine.deciding.ruling import decide, request_of
 from albatross.service.engine.learned.snapshots import kernel_of
-from albatross.service.engine.recovering.recovery import begun, replay
+from albatross.service.engine.recovering.recovery import apply_log, begun
 from albatross.service.storage.events import Based, Decided, Genesis, erased_by
 from albatross.service.storage.reading import Progress, base_of, check_handles, nothing, read_events
 from albatross.service.storage.snapshots import manifests
@@ -48,9 +48,9 @@ def verify(log: ReadableLog, folder: Path, genesis: Genesis, progress: Progress 
     confirmed: list[int] = []
     contradicted: list[int] = []
     for seq in sorted(comparable):
-        replay(log, model, progress, until=seq)
+        apply_log(log, model, progress, until=seq)
         (confirmed if model.state_id == comparable[seq] else contradicted).append(seq)
-    replay(log, model, progress)
+    apply_log(log, model, progress)
     check_handles(log)
     heads = (log.head.seq, log.head.chain.hex(), model.state_id, model.ratings, model.decisions)
     return Verdict(*heads, confirmed, contradicted, skipped, model.base)

@@ -7,7 +7,7 @@ from albatross.service.api.errors import Denied, Overloaded, Unauthorized
 from albatross.service.api.route import Scope
 from albatross.service.http.access.keys import Key, Keys, Unverified
 from albatross.service.http.access.names import Names
-from albatross.service.http.bridge import Asked
+from albatross.service.http.bridge import AskedEngine
 from albatross.service.http.wire.exchange import Exchange
 
 MOST_GUESSES = 8
@@ -27,7 +27,9 @@ PREFLIGHT = (
 class Admission:
     """Belongs to one event loop."""
 
-    def __init__(self, engine: Asked, keys: Keys, places: int, hosts: Iterable[str], origins: Iterable[str], key_needed: bool) -> None:
+    def __init__(
+        self, engine: AskedEngine, keys: Keys, places: int, hosts: Iterable[str], origins: Iterable[str], key_needed: bool
+    ) -> None:
         """`key_needed`: require a key even if none was created yet. True when the service listens beyond this machine."""
         self.engine, self.keys, self.places, self.key_needed = engine, keys, places, key_needed
         self.in_flight = 0

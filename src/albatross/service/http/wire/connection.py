@@ -10,10 +10,10 @@ import time
 from albatross.service.api.answers import Problem
 from albatross.service.api.errors import Refused
 from albatross.service.http.wire import refusals
-from albatross.service.http.wire.application import Application
 from albatross.service.http.wire.crowd import CROWDED, HEAD_SECONDS, IDLE_SECONDS, LINGER_SECONDS, READ_SECONDS, SLOW_BODY, Crowd
 from albatross.service.http.wire.exchange import Exchange
 from albatross.service.http.wire.receiver import HeadTooLarge, NotHttp, Receiver
+from albatross.service.http.wire.responder import Responder
 
 MAX_DISCARDED = 2**24
 """Bytes of a refused body that are still read. Many clients read the answer only after they have sent everything."""
@@ -30,7 +30,7 @@ class Connection(asyncio.Protocol):
 
     transport: asyncio.Transport
 
-    def __init__(self, application: Application, crowd: Crowd) -> None:
+    def __init__(self, application: Responder, crowd: Crowd) -> None:
         self.application, self.crowd = application, crowd
         self._receiver = Receiver(self)
         self._current: Exchange | None = None

@@ -10,7 +10,7 @@ from albatross.service.http.metrics import Meter
 
 if TYPE_CHECKING:
     from albatross.service.http.access.keys import Key
-    from albatross.service.http.application import Application, Served
+    from albatross.service.http.application import Application, ServedRoute
 
 HEADERS = frozenset({b"host", b"origin", b"authorization", b"content-length", b"transfer-encoding", b"expect"})
 """The only header fields that are read."""
@@ -20,7 +20,7 @@ GONE = 499
 STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
 
 
-class Line(Protocol):
+class Carrier(Protocol):
     """What an exchange needs of its connection."""
 
     def receive(self, exchange: "Exchange", body: bytes) -> None:
@@ -70,7 +70,7 @@ class Exchange:
         "url",
     )
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: Carrier) -> None:
         self.line = line
         self.began = 0.0
         """When its handling began."""
@@ -99,7 +99,7 @@ class Exchange:
         """Header lines for a page of another allowed origin."""
         self.owner: Application | None = None
         """The application it belongs to, if several services share the port."""
-        self.served: Served | None = None
+        self.served: ServedRoute | None = None
         self.meter: Meter | None = None
         self.on_end: Callable[[Exchange], None] | None = None
         """Called when it is over, also for a stream."""

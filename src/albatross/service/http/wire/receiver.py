@@ -11,7 +11,7 @@ from typing import NamedTuple
 import httptools
 
 from albatross.service.http.logs import unforeseen
-from albatross.service.http.wire.exchange import HEADERS, Exchange, Line
+from albatross.service.http.wire.exchange import HEADERS, Carrier, Exchange
 
 MAX_HEAD = 2**16
 """Bytes of a request line and its headers. Most servers have this limit."""
@@ -34,7 +34,7 @@ MOST_DIGITS = 5
 _LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([1-9][0-9]*)\r\n", re.IGNORECASE)
 
 
-class Head(NamedTuple):
+class RequestHead(NamedTuple):
     """A parsed head in two parts: before and after the length of the body."""
 
     before: bytes
@@ -70,7 +70,7 @@ class _Body:
 class Receiver:
     """Bytes that arrive on one connection. The parser's callbacks only collect."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: Carrier) -> None:
         self._line = line
         self._parser = httptools.HttpRequestParser(self)
         self.pipeline: deque[Exchange] = deque()
@@ -89,7 +89,7 @@ class Receiver:
         """Bytes of the body so far, of other data that came with it, and since the last byte of the body."""
         self._skipped = False
         """Whether the parser skips the body of the arriving request, because it asks for another protocol."""
-        self._heads: list[Head] = []
+        self._heads: list[RequestHead] = []
 
     def recall(self, data: bytes) -> Exchange | None:
         """The request, if `data` is exactly one request with a remembered head and nothing else is in progress."""
@@ -123,7 +123,7 @@ class Receiver:
         start, end = _LENGTH.search(head).span(1)  # type: ignore[union-attr]
         if len(self._heads) == MOST_REMEMBERED:
             del self._heads[0]
-        self._heads.append(Head(head[:start], head[end:], exchange.method, exchange.url, exchange.headers))
+        self._heads.append(RequestHead(head[:start], head[end:], exchange.method, exchange.url, exchange.headers))
 
     def feed(self, data: bytes, position: int) -> int:
         """Parse the next piece. Returns where the following piece begins. Raises `NotHttp` or `HeadTooLarge`."""

@@ -12,9 +12,9 @@ from socket import SHUT_RDWR, socket
 
 from albatross.core.errors import InvalidInput
 from albatross.service.api.errors import Refused
-from albatross.service.http.wire.application import Application
 from albatross.service.http.wire.connection import Connection
 from albatross.service.http.wire.crowd import HEAD_SECONDS, LINGER_SECONDS, Crowd
+from albatross.service.http.wire.responder import Responder
 
 PAUSE_SECONDS = 0.1
 """Pause after the system could not accept a connection."""
@@ -29,7 +29,7 @@ def context_of(certificate: Path, private_key: Path) -> ssl.SSLContext:
     return context
 
 
-async def accept(listening: socket, context: ssl.SSLContext, application: Application, crowd: Crowd) -> None:
+async def accept(listening: socket, context: ssl.SSLContext, application: Responder, crowd: Crowd) -> None:
     """Accept connections and begin their handshakes, for ever."""
     loop = asyncio.get_running_loop()
     listening.setblocking(False)
@@ -46,7 +46,7 @@ async def accept(listening: socket, context: ssl.SSLContext, application: Applic
 class Handshake:
     """A client that has not finished its TLS handshake. It has the same deadline as a head."""
 
-    def __init__(self, client: socket, context: ssl.SSLContext, application: Application, crowd: Crowd) -> None:
+    def __init__(self, client: socket, context: ssl.SSLContext, application: Responder, crowd: Crowd) -> None:
         self._client, self._context, self._application, self._crowd = client, context, application, crowd
         self._task: asyncio.Task[None] | None = None
 

@@ -6,7 +6,7 @@ from albatross.service.http.metrics import Meter
 from albatross.service.http.wire.exchange import Exchange
 
 
-class Application(Protocol):
+class Responder(Protocol):
     """The application behind a connection."""
 
     wire: Meter

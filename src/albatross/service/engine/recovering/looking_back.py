@@ -1,4 +1,4 @@
-"""Replays the log beside the serving engine: the model as it was at some event, and a check that log and snapshots agree."""
+"""Applies the log to a model beside the serving engine: the model as it was at some event, and a check that log and snapshots agree."""
 
 import time
 from pathlib import Path
@@ -11,7 +11,7 @@ from albatross.service.api.views import PastView, VerifyReport
 from albatross.service.engine.deciding.choosing import view_user
 from albatross.service.engine.learned import snapshots
 from albatross.service.engine.learned.model import Model
-from albatross.service.engine.recovering.recovery import begun, replay
+from albatross.service.engine.recovering.recovery import apply_log, begun
 from albatross.service.engine.recovering.verifying import verify
 from albatross.service.storage.events import Genesis, decode
 from albatross.service.storage.home import Home
@@ -30,7 +30,7 @@ def look_back(home: Home, genesis: Genesis, request: LookBack, past: Model | Non
     with home.reading() as log:
         seq = min(request.seq, log.head.seq)
         model = past if past is not None and past.seq <= seq else _begin(home.folder, log, genesis, seq)
-        replay(log, model, until=seq)
+        apply_log(log, model, until=seq)
         body = log.body(seq)
     view = None
     user = None if request.user is None else model.visitors.known_as(request.user)

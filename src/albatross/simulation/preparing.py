@@ -1,0 +1,33 @@
+"""Compiles a policy for its first trial, in two processes."""
+
+from msgspec.json import decode, encode
+
+from albatross.core.agent import Agent, learn
+from albatross.core.policy import Policy
+from albatross.kernels.building.beside import in_another_process, usable_cores
+from albatross.kernels.compiling import is_wanted
+from albatross.policies import create
+
+PACKAGE = create.__module__
+SIZES = (3, 4)
+"""Users and items: more than one, because to Numba an array with one row is of another type."""
+
+
+def prepare(policy: Policy) -> None:
+    """If nothing of this policy is compiled yet, another process compiles how it learns while this one compiles how it chooses.
+
+    Only for a policy of this package that is told nothing of the world: others are compiled when they are run.
+    """
+    if not type(policy).__module__.startswith(f"{PACKAGE}.") or policy.asks() or usable_cores() == 1:
+        return
+    agent = Agent(policy, *SIZES)
+    if is_wanted(learn, type(agent.state)):
+        with in_another_process(learn_aside, encode([policy.policy_name(), policy.parameters()]), True) as finish:
+            agent.select(0)
+            finish()
+
+
+def learn_aside(task: bytes) -> None:
+    """The work of the other process."""
+    name, parameters = decode(task)
+    Agent(create(name, parameters), *SIZES).update(0, 0, 0.0)

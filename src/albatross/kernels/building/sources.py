@@ -7,6 +7,7 @@ all of its own modules that it imports, directly or not, count. Code of other pa
 import ast
 import hashlib
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -118,7 +119,7 @@ def _collect(name: str, root: Path, file: Path, files: dict[str, bytes]) -> None
 def _imports(source: bytes, package: str) -> Iterator[str]:
     """Full names of possible modules among the imports of a file."""
     try:
-        tree = ast.parse(source)
+        tree = _parsed(source)
     except (SyntaxError, ValueError):  # reported when it is loaded
         return
     for node in ast.walk(tree):
@@ -132,10 +133,19 @@ def _imports(source: bytes, package: str) -> Iterator[str]:
             yield from (f"{base}.{alias.name}" if base else alias.name for alias in node.names)
 
 
+_parsing = threading.Lock()
+
+
+def _parsed(source: bytes) -> ast.Module:
+    """One at a time: Python 3.11 counts the depth of all threads together, and gives up if two of them parse at once."""
+    with _parsing:
+        return ast.parse(source)
+
+
 def syntax_of(source: bytes) -> bytes:
     """What a file says, without comments, layout and docstrings; the text itself if it cannot be read."""
     try:
-        tree = ast.parse(source)
+        tree = _parsed(source)
     except (SyntaxError, ValueError):
         return source
     for node in ast.walk(tree):

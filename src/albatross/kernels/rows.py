@@ -11,8 +11,6 @@ from albatross.kernels.operations import Items
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 """Multiplier of the digest of a row: odd, with well mixed bits."""
 HALF, ODD = np.uint64(32), np.uint64(1)
-BLOCK = 64
-"""Rows that are digested together: the steps of one row wait for each other, those of different rows do not."""
 
 
 def note_moved(now: NDArray[Any], before: NDArray[Any], rounding: float, rows: Items, moved: NDArray[np.bool_]) -> None:
@@ -28,25 +26,18 @@ def note_moved(now: NDArray[Any], before: NDArray[Any], rounding: float, rows: I
 @kernel
 def digest_rows(rows: NDArray[np.uint64], digests: NDArray[np.uint64]) -> None:
     """A digest of each row, never zero: rows with the same bits have the same one."""
-    for first in range(0, rows.shape[0], BLOCK):
-        last = min(first + BLOCK, rows.shape[0])
-        for row in range(first, last):
-            digests[row] = 0
+    for row in range(rows.shape[0]):
+        digest = np.uint64(0)
         for column in range(rows.shape[1]):
-            for row in range(first, last):
-                digest = (digests[row] ^ rows[row, column]) * MULTIPLIER
-                digests[row] = digest ^ (digest >> HALF)
-        for row in range(first, last):
-            digests[row] |= ODD
+            digest = (digest ^ rows[row, column]) * MULTIPLIER
+            digest ^= digest >> HALF
+        digests[row] = digest | ODD
 
 
-def add_rows(
-    total: NDArray[Any], others: NDArray[Any], sent: NDArray[Any], rows: Items, added: NDArray[Any], start: int, stop: int
-) -> None:
-    """Add to some rows of three tables. What is added from `start` to `stop` is the own part: it is new only to what was sent."""
+def add_rows(total: NDArray[Any], others: NDArray[Any], sent: NDArray[Any], rows: Items, added: NDArray[Any], is_own: bool) -> None:
+    """Add to some rows of three tables. The own part is new only to what was sent."""
     for position in range(rows.size):
         row = rows[position]
-        is_own = start <= position < stop
         for column in range(total.shape[1]):
             sent[row, column] += added[position, column]
             if not is_own:

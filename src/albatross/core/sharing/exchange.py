@@ -94,21 +94,21 @@ class Version(NamedTuple):
     """The shards that have sent a payload."""
     figures: NDArray[np.float64]
     """One row for each of them."""
-    sums: tuple[NDArray[Any], ...]
-    """One row per item of a payload; none if there are no items."""
+    parts: list[tuple[int, NDArray[np.int32], list[NDArray[Any]]]]
+    """For each shard with items: its number, its items and their sums."""
 
     @classmethod
     def of(cls, payloads: Sequence[Payload | None]) -> "Version":
         """The payloads of all shards, which fit each other."""
         present = [(shard, payload) for shard, payload in enumerate(payloads) if payload is not None]
-        touching = [payload for _, payload in present if payload.items.size]
+        touching = [(shard, payload) for shard, payload in present if payload.items.size]
         return cls(
             [0, *accumulate(0 if payload is None else payload.items.size for payload in payloads)],
-            np.concatenate([NO_ITEMS, *(payload.items for payload in touching)]),
-            np.concatenate([NO_DIGESTS, *(payload.digests for payload in touching)]),
+            np.concatenate([NO_ITEMS, *(payload.items for _, payload in touching)]),
+            np.concatenate([NO_DIGESTS, *(payload.digests for _, payload in touching)]),
             np.array([shard for shard, _ in present], np.int64),
             np.array([payload.figures for _, payload in present], np.float64, ndmin=2),
-            tuple(_rows(np.concatenate(arrays)) for arrays in zip(*(payload.sums for payload in touching), strict=True)),
+            [(shard, payload.items, list(map(_rows, payload.sums))) for shard, payload in touching],
         )
 
 
@@ -216,8 +216,9 @@ class Exchange:
         side = self._prepared()
         learned = learned or not self._read
         start, stop = version.bounds[self.shard : self.shard + 2]
-        for (total, others, sent), added in zip(self._rows, version.sums, strict=False):  # a version without items has no sums
-            program(add_rows)(total, others, sent, version.items, added, start, stop)
+        for shard, items, sums in version.parts:
+            for (total, others, sent), added in zip(self._rows, sums, strict=True):
+                program(add_rows)(total, others, sent, items, added, shard == self.shard)
         changed = self._enter(apply_version)(side, learned, self.shard, start, stop, *version[1:5])
         self._read, self._moved = True, None if learned or changed else version.items
 

@@ -219,7 +219,7 @@ def unless_denied(answer: bool | None) -> bool:
 
 @overload(unless_denied, jit_options=OPTIONS)
 def _compiled_unless_denied(answer):  # type: ignore[no-untyped-def]
-    return (lambda answer: answer) if isinstance(answer, types.Boolean) else (lambda answer: answer is None)
+    return (lambda answer: answer) if isinstance(answer, types.Boolean) else (lambda answer: True)  # noqa: ARG005 - as called
 
 
 for _operation in (select, update, replace, join, suppose, believe, width, attribute, divide, report, merge, refit, carry):

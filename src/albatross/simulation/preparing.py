@@ -1,6 +1,6 @@
 """Compiles a policy for its first trial, in two processes."""
 
-from msgspec.json import decode, encode
+import json
 
 from albatross.core.agent import Agent, learn
 from albatross.core.policy import Policy
@@ -22,12 +22,12 @@ def prepare(policy: Policy) -> None:
         return
     agent = Agent(policy, *SIZES)
     if is_wanted(learn, type(agent.state)):
-        with in_another_process(learn_aside, encode([policy.policy_name(), policy.parameters()]), True) as finish:
+        with in_another_process(learn_aside, json.dumps([policy.policy_name(), policy.parameters()]).encode(), True) as finish:
             agent.select(0)
             finish()
 
 
 def learn_aside(task: bytes) -> None:
     """The work of the other process."""
-    name, parameters = decode(task)
+    name, parameters = json.loads(task)
     Agent(create(name, parameters), *SIZES).update(0, 0, 0.0)

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,9 +16,11 @@ from albatross.kernels.compiling import NotCompiled
 from albatross.kernels.search import catalogue
 from albatross.policies.alb import ALB
 from albatross.policies.item_mean import ItemMean
-from albatross.service.api.errors import NotReady
-from albatross.service.api.requests import AskVersion, JoinUsers, SetRewards, UpsertItem, UpsertItems
+from albatross.service.api.errors import NotReady, UnknownUser
+from albatross.service.api.requests import AskVersion, ForgetUser, JoinUsers, SetRewards, UpsertItem, UpsertItems
 from albatross.service.engine import aside, warming
+from albatross.service.engine.queue import Queue
+from albatross.service.engine.tickets import Ticket
 
 SCRIPT = """
 from albatross.policies.item_mean import ItemMean
@@ -94,6 +97,34 @@ def test_who_needs_what_is_being_compiled_waits_alone(tmp_path: Path, let_compil
         let_compile()
         assert joining.result().joined
         assert setting.result().events == {"click": 2.0}
+
+
+def test_who_is_to_be_forgotten_is_not_joined_afterwards(tmp_path: Path, let_compile: Callable[[], None]) -> None:
+    """The join waits for the compiler. If the request to forget overtook it, the join would write the name again."""
+    with Recommender(tmp_path / "shop", scale=(1, 5), policy=ItemMean()) as shop:
+        for user in ("ann", "visitor"):
+            shop.rate_item(user, "tea", 4)
+        joining, forgetting = shop.engine.submit(JoinUsers("visitor", "ann")), shop.engine.submit(ForgetUser("ann"))
+        shop.recommend("bob")
+        assert not forgetting.done()
+        let_compile()
+        assert joining.result().joined
+        assert forgetting.result().events > 1
+        with pytest.raises(UnknownUser):
+            shop.forget_user("visitor")
+
+
+def test_who_waits_for_the_compiler_does_not_count_as_load() -> None:
+    changed = threading.Condition()
+    queue = Queue(changed, 100)
+    queue.withhold()
+    for number in range(5):
+        queue.add(Ticket(JoinUsers(f"visitor {number}", "ann"), lambda _: None), 0.0)
+    assert queue.take() == []
+    assert queue.capacity == 105
+    with changed:
+        queue.deliver(0.0)
+    assert queue.capacity == 100
 
 
 def test_a_service_that_closes_does_not_wait_for_the_compiler(tmp_path: Path, let_compile: Callable[[], None]) -> None:

@@ -31,15 +31,16 @@ def never() -> bool:
 def in_another_process(work: Callable[[bytes], None], task: bytes, wanted: bool) -> Iterator[Callable[..., None]]:
     """Begin the work if it is wanted. Gives a function that waits for its end. However it ends, nothing depends on it."""
     process = None
-    if wanted and sys.executable:
-        surroundings = os.environ | {"ALBATROSS_CACHE": str(cache_root().parent)}
-        command = [sys.executable, "-c", BEGIN, work.__module__, work.__name__, *sys.path]
-        with suppress(OSError):
-            process = Popen(command, env=surroundings, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL)
-            assert process.stdin is not None
-            process.stdin.write(task)
-            process.stdin.close()
+    frozen = getattr(sys, "frozen", False)  # then the executable is not an interpreter
     try:
+        if wanted and sys.executable and not frozen:
+            surroundings = os.environ | {"ALBATROSS_CACHE": str(cache_root().parent)}
+            command = [sys.executable, "-c", BEGIN, work.__module__, work.__name__, *sys.path]
+            with suppress(OSError):
+                process = Popen(command, env=surroundings, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL)
+                assert process.stdin is not None
+                process.stdin.write(task)
+                process.stdin.close()
         yield lambda ending=never: None if process is None else _wait(process, ending)
     finally:
         if process is not None:

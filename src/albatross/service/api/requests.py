@@ -96,7 +96,7 @@ class SetRewards(Request[RewardsAccepted], frozen=True):
 
 
 class FeedbackBatch(Request[BatchAccepted], frozen=True):
-    """Ratings that are sent together. A long batch is committed in parts; each rating counts once."""
+    """Ratings that are committed together."""
 
     events: list[Feedback]
 
@@ -114,7 +114,7 @@ class UpsertItem(Request[ItemAccepted], frozen=True):
 
 
 class UpsertItems(Request[ItemsAccepted], frozen=True):
-    """Items that are sent together. A long batch is committed in parts."""
+    """Items that are committed together."""
 
     items: list[UpsertItem]
 

@@ -29,7 +29,6 @@ from albatross.service.engine.opening import OpenStore, open_home
 from albatross.service.engine.queue import ALONE, Queue
 from albatross.service.engine.recovering.recovery import recover
 from albatross.service.engine.sharing import SHARING, Known, TakeBase, TakeParcels, begin_from, follow, known, share
-from albatross.service.engine.slicing import Slices, is_long
 from albatross.service.engine.standing import Standing
 from albatross.service.engine.tickets import Promise, Ticket, tell_all
 from albatross.service.engine.warming import load_the_rest, warm
@@ -127,17 +126,12 @@ class Engine:
             for ticket in tickets:
                 try:
                     self._standing.check_open()
-                    self._queue.add(Slices(ticket, self._add).next() if is_long(ticket.request) else ticket, now)
+                    self._queue.add(ticket, now)
                 except InvalidInput as error:
                     ticket.error = error
                     refused.append(ticket)
             self._queue.wake()
         return refused
-
-    def _add(self, part: Ticket) -> None:
-        """Queue a further part of a request that was accepted; also while the engine drains."""
-        with self._changed:
-            self._queue.add(part, time.monotonic())
 
     def submit(self, request: Request[A]) -> "Future[A]":
         """Put a request in the queue. A refusal for its content or by the disk is the future's exception (a `Refused`).
@@ -186,7 +180,6 @@ class Engine:
             self._standing.enter("ready")
             while (taken := self._take()) is not None:
                 self._serve(taken)
-            self._aside.stop_warming()
             self._refuse_all(NotReady("the service is closing, before all of its code is compiled; try again when it is open"))
             self._finish()
         except BaseException as error:
@@ -208,7 +201,7 @@ class Engine:
     def _load_the_rest(self) -> None:
         """What replaces and joins ratings: now, if the next request may need it, or else beside serving."""
         if self._model.rewards or self._model.given_up or self.options.silence is not None or self.genesis.shards > 1:
-            load_the_rest(self.genesis)
+            load_the_rest(self.genesis, ending=lambda: self._standing.is_draining)
         else:
             self._queue.withhold()
             self._aside.warm(self._deliver)

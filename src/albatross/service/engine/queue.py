@@ -26,7 +26,8 @@ ALONE = (ForgetUser, JoinUsers, TakeSnapshot, TakeBackup, LookBack, Verify, Take
 """Requests that are not committed together with others."""
 _ALONE = frozenset(ALONE)
 _WITHHELD = frozenset({JoinUsers, SetRewards})
-"""Requests that wait until what they need is compiled: a join, and the events that replace others once there are rewards."""
+"""Requests that wait until what they need is compiled: a join, and the events that replace others once there are rewards.
+A request to forget somebody waits behind them: otherwise a join could write the name again."""
 
 
 class Queue:
@@ -63,7 +64,8 @@ class Queue:
     @property
     def capacity(self) -> int:
         """How many requests can be answered before the last of them has waited too long."""
-        return self._most if self._pace * self._most <= PATIENCE else int(PATIENCE / self._pace)
+        room = self._most if self._pace * self._most <= PATIENCE else int(PATIENCE / self._pace)
+        return room + len(self._withheld)  # they are in flight, and do not make others wait
 
     def add(self, ticket: Ticket, now: float) -> None:
         """Add a ticket. Refuses it if the queue is full, or if one of its events is being processed."""
@@ -100,7 +102,7 @@ class Queue:
         while tickets and weight < MOST_AT_ONCE:
             ticket = tickets[0]
             kind = type(ticket.request)
-            if self._withholding and kind in _WITHHELD:
+            if self._withholding and (kind in _WITHHELD or (kind is ForgetUser and self._withheld)):
                 self._withheld.append(tickets.popleft())
                 self._weight -= ticket.weight
                 continue

@@ -10,7 +10,6 @@ from msgspec.json import decode
 from msgspec.structs import replace
 
 from albatross.core.agent import learn
-from albatross.core.errors import InvalidInput
 from albatross.core.sharing.carrying import rows_of
 from albatross.kernels.building.beside import Ending, in_another_process, never, usable_cores
 from albatross.kernels.compiling import NotCompiled, is_shared, is_wanted, only_loaded
@@ -36,7 +35,6 @@ def warm(genesis: Genesis) -> None:
     If nothing is compiled yet, another process compiles what learns, while this one compiles what chooses and explains.
     """
     model = _temporary(genesis, 0)
-    assert model is not None  # the policy holds what every service begins with
     compiles = is_wanted(learn, type(model.agent.state)) and usable_cores() > 1
     with _other_process(Task(_plain(genesis), 0, "learning"), compiles) as finish:
         _choose(model, genesis)
@@ -75,7 +73,8 @@ def warm_aside(encoded: bytes) -> None:
         if hasattr(os, "nice"):
             os.nice(BESIDE)
         _run(task.genesis, task.n_items)
-    elif (model := _temporary(task.genesis, task.n_items)) is not None:
+    else:
+        model = _temporary(task.genesis, task.n_items)
         model.fold_all([2, 3], [Item(0.0, _first(task.genesis)), _rating(task.genesis, "somebody")])
         model.learn()
         if task.genesis.events or task.genesis.shards > 1:
@@ -84,8 +83,6 @@ def warm_aside(encoded: bytes) -> None:
 
 def _run(genesis: Genesis, n_items: int) -> None:
     model = _temporary(genesis, n_items)
-    if model is None:
-        return
     if n_items > 0:
         _choose(model, genesis)
         _explain_and_learn(model, genesis)
@@ -95,14 +92,12 @@ def _run(genesis: Genesis, n_items: int) -> None:
     _change(model, genesis)
 
 
-def _temporary(genesis: Genesis, n_items: int) -> Model | None:
+def _temporary(genesis: Genesis, n_items: int) -> Model:
+    """A model with room for so many items. Raises `InvalidInput` if the policy cannot hold them."""
     model = Model(replace(genesis, users=[]))
     if n_items > model.agent.n_items:
         model.agent.search(True)
-        try:
-            model.agent.grow(model.agent.n_users, n_items)
-        except InvalidInput:  # the policy cannot hold so many
-            return None
+        model.agent.grow(model.agent.n_users, n_items)
         model.ledger = grown(model.ledger, model.agent.n_users, n_items)
     return model
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from albatross.service.api.answers import Answer, Readiness
 from albatross.service.api.errors import EventInFlight, NotReady, Overloaded, StorageFailed
+from albatross.service.api.requests import SetRewards
 from albatross.service.engine.learned.visitors import Moved
 from albatross.service.engine.moving import Forwarded
 from albatross.service.engine.queue import ALONE, PATIENCE
@@ -133,7 +134,7 @@ class Router:
     def _note(self, tickets: Sequence[Ticket], now: float) -> None:
         """These are under way. The lock is held."""
         for ticket in tickets:
-            if isinstance(ticket.request, ALONE):
+            if isinstance(ticket.request, (*ALONE, SetRewards)):  # rewards may wait until what replaces ratings is compiled
                 self._slow.add(ticket)
             else:
                 self._under_way[ticket] = now

@@ -110,7 +110,7 @@ def test_each_label_of_a_condition_costs_the_same() -> None:
         return calls
 
     first, *later = (steps(name) for name in range(10))
-    assert max(later) <= first
+    assert max(later) <= 1.1 * first  # garbage may be collected meanwhile, and who listens to that is called, too
 
 
 @pytest.mark.parametrize(

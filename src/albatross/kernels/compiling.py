@@ -80,7 +80,8 @@ def compiled_for(function: Callable[..., Any], state_type: type | None, *argumen
 def is_wanted(function: Callable[..., Any], state_type: type) -> bool:
     """Whether another process could compile a function for this one: nothing is on disk yet, and there is a folder for it."""
     index = getattr(getattr(getattr(program(function, state_type), "_cache", None), "_cache_file", None), "_index_path", None)
-    return index is not None and not Path(index).exists() and is_shared()
+    # Numba writes the index before the machine code that it lists, so the index alone says nothing.
+    return index is not None and not any(Path(index).parent.glob(f"{Path(index).stem}.*.nbc")) and is_shared()
 
 
 def is_shared() -> bool:

@@ -213,7 +213,7 @@ def or_else(operation: Callable[..., Any], otherwise: Callable[..., Any]) -> Cal
 
 
 def unless_denied(answer: bool | None) -> bool:
-    """Whether an operation has done what its answer may deny. One that returns nothing denies nothing."""
+    """False only if an operation has returned false. One that returns nothing counts as true."""
     return answer is not False
 
 

@@ -18,7 +18,7 @@ from albatross.simulation.public import Public, Record, answer, meet
 from albatross.simulation.waiting import Waiting, choose_waiting, list_pending, room_for
 
 
-class Rating(NamedTuple):
+class RatingRoom(NamedTuple):
     """Room for one rating, as `learn` takes it."""
 
     user: NDArray[np.int64]
@@ -38,7 +38,7 @@ class Stage(NamedTuple):
     ruler: Any
     offering: np.random.Generator
     slate: Slate
-    rating: Rating
+    rating: RatingRoom
     waiting: Waiting
 
 
@@ -82,7 +82,7 @@ class Loop:
         self._agent = agent
         self._late = public.world.delay > 0
         self._slate = agent.slate._replace(whole=ranked)
-        self._rating = Rating(np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1))
+        self._rating = RatingRoom(np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1))
         self._waiting = room_for(public.world.delay)
         room = (self._slate, self._rating, self._waiting)
         self._stage = Kept(Stage(public.world, public.users, numbers, public.record, public.ruler, public.offering, *room))

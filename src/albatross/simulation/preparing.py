@@ -4,7 +4,7 @@ import json
 
 from albatross.core.agent import Agent, learn
 from albatross.core.policy import Policy
-from albatross.kernels.building.beside import in_another_process, usable_cores
+from albatross.kernels.building.beside import Beside, usable_cores
 from albatross.kernels.compiling import is_wanted
 from albatross.policies import create
 
@@ -22,9 +22,9 @@ def prepare(policy: Policy) -> None:
         return
     agent = Agent(policy, *SIZES)
     if is_wanted(learn, type(agent.state)):
-        with in_another_process(learn_aside, json.dumps([policy.policy_name(), policy.parameters()]).encode(), True) as finish:
+        with Beside(learn_aside, json.dumps([policy.policy_name(), policy.parameters()]).encode(), True) as helper:
             agent.select(0)
-            finish()
+            helper.wait()
 
 
 def learn_aside(task: bytes) -> None:

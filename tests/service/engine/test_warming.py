@@ -1,12 +1,15 @@
 """What most requests need is compiled before the first, by two processes if they can; the rest by another process beside serving."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import FIRST_COMPLETED, wait
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +20,17 @@ from albatross.kernels.search import catalogue
 from albatross.policies.alb import ALB
 from albatross.policies.item_mean import ItemMean
 from albatross.service.api.errors import NotReady, UnknownUser
-from albatross.service.api.requests import AskVersion, ForgetUser, JoinUsers, SetRewards, UpsertItem, UpsertItems
+from albatross.service.api.requests import (
+    AskVersion,
+    ForgetUser,
+    JoinUsers,
+    Recommend,
+    SetRewards,
+    UpsertItem,
+    UpsertItems,
+    ViewDecision,
+    ViewUser,
+)
 from albatross.service.engine import aside, warming
 from albatross.service.engine.queue import Queue
 from albatross.service.engine.tickets import Ticket
@@ -71,22 +84,49 @@ def test_a_join_is_compiled_by_another_process(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def let_compile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """As if nothing were compiled: the other process ends only when this is called."""
+def let_compile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """As if nothing were compiled: the other process, which compiles a part, ends only when this is called with that part."""
 
     @contextmanager
     def nothing_is_there() -> Iterator[None]:
         raise NotCompiled
         yield
 
-    waiting = tmp_path / "waiting"
-    os.mkfifo(waiting)
+    for part in ("then explaining", "the rest"):
+        os.mkfifo(tmp_path / part)
+    begin = f"""
+import sys
+task = sys.stdin.read()
+for part in ("then explaining", "the rest"):
+    if part in task:
+        open({str(tmp_path)!r} + "/" + part).read()
+"""
     monkeypatch.setattr(warming, "only_loaded", nothing_is_there)
-    monkeypatch.setattr(beside, "BEGIN", f"import sys; b'the rest' in sys.stdin.buffer.read() and open({str(waiting)!r}).read()")
-    return lambda: waiting.open("w").close()
+    monkeypatch.setattr(warming, "usable_cores", lambda: 2)
+    wanted = iter([True])
+    monkeypatch.setattr(warming, "is_wanted", lambda *_: next(wanted, False))  # until the other process has begun
+    monkeypatch.setattr(beside, "BEGIN", begin)
+    return lambda part: (tmp_path / part).open("w").close()
 
 
-def test_who_needs_what_is_being_compiled_waits_alone(tmp_path: Path, let_compile: Callable[[], None]) -> None:
+def test_who_wants_an_explanation_waits_for_it_alone(tmp_path: Path, let_compile: Callable[[str], None]) -> None:
+    with Recommender(tmp_path / "shop", scale=(1, 5), policy=ItemMean()) as shop:
+        shop.rate_item("ann", "tea", 4)
+        shown = shop.recommend("ann")
+        engine = shop.engine
+        decided, told = engine.submit(Recommend("ann", explain=True)), engine.submit(Recommend("ann", explain="reasons"))
+        viewed, read = engine.submit(ViewUser("ann")), engine.submit(ViewDecision(shown.decision_id))
+        assert shop.recommend("ann").items[0].item == "tea"
+        assert not any(answer.done() for answer in (decided, told, viewed, read))
+        let_compile("then explaining")
+        for explanation in (decided.result().explanation, told.result().explanation):
+            assert explanation is not None
+            assert explanation.items[0].item_ratings == 1
+        assert viewed.result().ratings == 1
+        assert read.result().items[0].item == "tea"
+
+
+def test_who_needs_what_is_being_compiled_waits_alone(tmp_path: Path, let_compile: Callable[[str], None]) -> None:
     with Recommender(tmp_path / "shop", scale=(1, 5), policy=ItemMean()) as shop:
         for user in ("ann", "visitor"):
             shop.rate_item(user, "tea", 4)
@@ -94,12 +134,13 @@ def test_who_needs_what_is_being_compiled_waits_alone(tmp_path: Path, let_compil
         assert shop.recommend("ann").items[0].item == "tea"
         assert not joining.done()
         assert not setting.done()
-        let_compile()
+        let_compile("then explaining")
+        let_compile("the rest")
         assert joining.result().joined
         assert setting.result().events == {"click": 2.0}
 
 
-def test_who_is_to_be_forgotten_is_not_joined_afterwards(tmp_path: Path, let_compile: Callable[[], None]) -> None:
+def test_who_is_to_be_forgotten_is_not_joined_afterwards(tmp_path: Path, let_compile: Callable[[str], None]) -> None:
     """The join waits for the compiler. If the request to forget overtook it, the join would write the name again."""
     with Recommender(tmp_path / "shop", scale=(1, 5), policy=ItemMean()) as shop:
         for user in ("ann", "visitor"):
@@ -107,7 +148,8 @@ def test_who_is_to_be_forgotten_is_not_joined_afterwards(tmp_path: Path, let_com
         joining, forgetting = shop.engine.submit(JoinUsers("visitor", "ann")), shop.engine.submit(ForgetUser("ann"))
         shop.recommend("bob")
         assert not forgetting.done()
-        let_compile()
+        let_compile("then explaining")
+        let_compile("the rest")
         assert joining.result().joined
         assert forgetting.result().events > 1
         with pytest.raises(UnknownUser):
@@ -117,42 +159,69 @@ def test_who_is_to_be_forgotten_is_not_joined_afterwards(tmp_path: Path, let_com
 def test_who_waits_for_the_compiler_does_not_count_as_load() -> None:
     changed = threading.Condition()
     queue = Queue(changed, 100)
-    queue.withhold()
+    with changed:
+        queue.withhold(warming.is_changing, 0.0)
     for number in range(5):
         queue.add(Ticket(JoinUsers(f"visitor {number}", "ann"), lambda _: None), 0.0)
     assert queue.take() == []
     assert queue.capacity == 105
     with changed:
-        queue.deliver(0.0)
+        queue.withhold(None, 0.0)
     assert queue.capacity == 100
 
 
-def test_a_service_that_closes_does_not_wait_for_the_compiler(tmp_path: Path, let_compile: Callable[[], None]) -> None:
+def test_a_service_that_closes_ends_the_compiler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, let_compile: Callable[[str], None]
+) -> None:
+    begun: list[subprocess.Popen[bytes]] = []
+
+    def noted(*arguments: Any, **more: Any) -> subprocess.Popen[bytes]:
+        begun.append(subprocess.Popen(*arguments, **more))
+        return begun[-1]
+
+    monkeypatch.setattr(beside, "Popen", noted)
     with Recommender(tmp_path / "shop", scale=(1, 5), policy=ItemMean()) as shop:
         joining = shop.engine.submit(JoinUsers("visitor", "ann"))
         shop.ask(AskVersion())
     with pytest.raises(NotReady, match="closing"):
         joining.result(60)
+    assert [process.returncode for process in begun] == [-signal.SIGKILL]
 
 
+@pytest.mark.parametrize("found", [True, False], ids=["found", "it cannot be loaded"])
 def test_a_catalogue_is_searched_when_the_search_is_compiled(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, let_compile: Callable[[], None]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, let_compile: Callable[[str], None], found: bool
 ) -> None:
     for place in (catalogue, aside):
         monkeypatch.setattr(place, "SEARCHED_FROM", 256)
-    with Recommender(tmp_path / "shop", scale=(1, 5), policy=ALB(rank=2)) as shop:
-        let_compile()  # what replaces and joins ratings
+    with Recommender(tmp_path / "shop", scale=(1, 5), policy=ALB(rank=2), floor=0.0) as shop:
+        let_compile("then explaining")
+        let_compile("the rest")
         shop.ask(UpsertItems([UpsertItem(f"i{number}") for number in range(600)]))
         shop.rate_item("ann", "i7", 2.0)
-        before = shop.recommend("ann")
         agent = shop.engine._model.agent
         assert agent.n_items > 600
         assert not catalogue.is_large(agent.scratch.catalogue)
-        let_compile()
+        before = shop.ask(ViewUser("ann")).top
+        if not found:
+            monkeypatch.setitem(warming.PARTS, "the rest", lambda *_: 1 / 0)
+        let_compile("the rest")
         for thread in shop.engine._aside._warmers:
             thread.join()
         for _ in range(2):  # an engine looks whether it is there after it has answered
             shop.version()
-        assert catalogue.is_large(agent.scratch.catalogue)
-        after = shop.recommend("bob")
-        assert {before.items[0].item, after.items[0].item} <= {f"i{number}" for number in range(600)}
+        assert catalogue.is_large(agent.scratch.catalogue) is found
+        assert shop.ask(ViewUser("ann")).top == before
+
+
+def test_engines_of_a_process_have_the_rest_compiled_in_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, let_compile: Callable[[str], None]
+) -> None:
+    with ExitStack() as stack:
+        shops = [stack.enter_context(Recommender(tmp_path / name, scale=(1, 5), policy=ItemMean())) for name in ("north", "south")]
+        let_compile("then explaining")
+        asked = [shop.engine.submit(SetRewards({"click": 2.0})) for shop in shops]
+        let_compile("the rest")
+        assert wait(asked, return_when=FIRST_COMPLETED).not_done
+        let_compile("the rest")
+        assert [answer.result().events for answer in asked] == [{"click": 2.0}] * 2

@@ -254,8 +254,8 @@ def test_an_engine_that_is_not_ready_says_so(tmp_path: Path, phase: Any, healthy
 
 SLOW_COMPILER = """
 import threading
-import albatross.service.engine.engine as engine, albatross.service.http.process as process
-said, warm, log = threading.Event(), engine.warm, process.log
+import albatross.service.engine.aside as aside, albatross.service.http.process as process
+said, warm, log = threading.Event(), aside.warm, process.log
 class Listening:
     def info(self, event, **fields):
         log.info(event, **fields)
@@ -264,7 +264,7 @@ class Listening:
     def __getattr__(self, name):
         return getattr(log, name)
 process.log, process.PROGRESS_SECONDS = Listening(), 0.01
-engine.warm = lambda *arguments: (said.wait(), warm(*arguments))[1]
+aside.warm = lambda *arguments: (said.wait(), warm(*arguments))[1]
 """
 """A compiler that is not done before the log has said that it is at work."""
 

@@ -171,7 +171,7 @@ class Exchange:
         self._read = False
         """Whether the digests of the present state are known, if the agent has not learned since."""
         self._moved: Items | None = None
-        """The items whose sums may differ from those last sent, if the agent has not learned since the last version; none: all."""
+        """The items whose sums may differ from those last sent, if the agent has not learned since the last version; None: any may."""
         if self._several and offers(agent.state, divide):
             divide(agent.state)
 
@@ -220,7 +220,8 @@ class Exchange:
             for (total, others, sent), added in zip(self._rows, sums, strict=True):
                 program(add_rows)(total, others, sent, items, added, shard == self.shard)
         changed = self._enter(apply_version)(side, learned, self.shard, start, stop, *version[1:5])
-        self._read, self._moved = True, None if learned or changed else version.items
+        everything = learned or changed or self.shard not in version.senders  # without the own payload, its items still differ
+        self._read, self._moved = True, None if everything else version.items
 
     def _enter(self, function: Callable[..., Any]) -> Callable[..., Any]:
         return program(function, type(self.agent.state))

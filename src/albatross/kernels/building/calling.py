@@ -11,9 +11,9 @@ import numba
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import cgutils, types
-from numba.extending import NativeValue, intrinsic, models, overload, register_model, typeof_impl, unbox
+from numba.extending import intrinsic, models, overload, register_model, typeof_impl, unbox
 
-from albatross.kernels.building.keeping import Kept
+from albatross.kernels.building.keeping import Kept, unbox_address
 from albatross.kernels.compiling import OPTIONS, compiled_for
 
 _BYTES = ir.IntType(8).as_pointer()
@@ -81,12 +81,7 @@ class _CalleeModel(models.PrimitiveModel):
         super().__init__(manager, kind, _BYTES)  # type: ignore[no-untyped-call]
 
 
-@unbox(CalleeType)  # type: ignore[no-untyped-call]
-def _unbox(kind, callee, caller):  # type: ignore[no-untyped-def]
-    address = caller.pyapi.object_getattr_string(callee, "address")
-    native = caller.pyapi.long_as_ulonglong(address)
-    caller.pyapi.decref(address)
-    return NativeValue(caller.builder.inttoptr(native, _BYTES))  # type: ignore[no-untyped-call]
+unbox(CalleeType)(unbox_address)  # type: ignore[no-untyped-call]
 
 
 @typeof_impl.register(Callee)

@@ -129,7 +129,8 @@ _load: Any = intrinsic(_loading)
 
 
 @unbox(AddressType)  # type: ignore[no-untyped-call]
-def _unbox(kind, kept, caller):  # type: ignore[no-untyped-def]
+def unbox_address(kind, kept, caller):  # type: ignore[no-untyped-def]
+    """For compiled code, an object that has an address is that address."""
     address = caller.pyapi.object_getattr_string(kept, "address")
     native = caller.pyapi.long_as_ulonglong(address)
     caller.pyapi.decref(address)

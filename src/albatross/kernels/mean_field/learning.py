@@ -93,7 +93,10 @@ def weight_for_user(state: Any, moments: Vector, plays: int) -> float:
 
 @kernel
 def refit_user(state: Any, room: Room, user: int, further: float) -> None:
-    """Fit the user, move its mean `further`, and exchange the user's terms in the sums of the items the user has rated."""
+    """Fit the user, and move its mean beyond the fit, by this fraction of the step.
+
+    Exchanges the user's terms in the sums of the items the user has rated.
+    """
     squares = place_user(state, room, user)
     figures = state.figures[0]
     work, pairs, moments = room.work, state.pairs, state.user_moments[user]
@@ -130,7 +133,7 @@ def believe_item(state: Any, room: Room, item: int, moments: Vector) -> None:
 
 @kernel
 def refit_item(state: Any, room: Room, item: int, further: float) -> None:
-    """Fit the item, and move its mean `further`."""
+    """Fit the item, and move its mean beyond the fit, by this fraction of the step."""
     figures = state.figures[0]
     fit(room.work, state.item_sums[item], state.item_rights[item], state.item_variance, figures.center, figures.noise)
     if further > 0.0:

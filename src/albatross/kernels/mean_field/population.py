@@ -73,8 +73,8 @@ MORE_TURNS, MOST_NEEDED = 44.0, 800.0
 vectors are found, beliefs lag far behind what the same ratings would say if all rows were refitted until nothing changes. Earlier nobody
 knows whether vectors explain anything; later there is little to catch up with."""
 OVERSHOOT = 0.75
-"""How much further than to its fit a refit in turn moves a mean, meanwhile (over-relaxation): users and items that are fitted to each other
-approach in small steps what both agree on. Below 1 they end there, too."""
+"""How much further than to its fit a refit in turn moves a mean, while more rows are refitted (over-relaxation): users and items that are
+fitted to each other approach in small steps what both agree on. With less than 1 they converge to the same means."""
 UNEXPLAINED = 0.4
 """No more are refitted where vectors explain at most this share of rating variance: noise fitted more closely misleads."""
 CLICKS_DIFFER = 1e-9

@@ -4,15 +4,24 @@ import threading
 from collections.abc import Callable
 
 from albatross.core.errors import InvalidInput
+from albatross.kernels.building.beside import Ending
 from albatross.kernels.search.catalogue import SEARCHED_FROM
 from albatross.service.api.answers import BackupTaken, SnapshotTaken
 from albatross.service.api.errors import EventInFlight, NotReady, NotWritten, Refused
 from albatross.service.api.requests import LookBack
 from albatross.service.engine.learned import snapshots
 from albatross.service.engine.learned.model import Model
+from albatross.service.engine.queue import Needing
 from albatross.service.engine.recovering.looking_back import look_back, report
 from albatross.service.engine.tickets import Ticket, tell_all
-from albatross.service.engine.warming import load_the_rest
+from albatross.service.engine.warming import (
+    Warmed,
+    is_changing,
+    is_changing_or_explaining,
+    load_explanations,
+    load_the_rest,
+    warm,
+)
 from albatross.service.storage.events import Genesis
 from albatross.service.storage.home import Home
 from albatross.service.storage.snapshots import Manifest
@@ -32,9 +41,8 @@ class Aside:
         """Event and state id of that snapshot."""
         self._writer: threading.Thread | None = None
         self._copier: threading.Thread | None = None
+        self._warmed: Warmed | None = None
         self._warmers: list[threading.Thread] = []
-        self._warming = threading.Lock()
-        """One after the other: whoever is served needs the processor, too."""
         self._ending = threading.Event()
         self._search: bool | None = None
         """Whether what searches large catalogues is loaded; None if nobody has asked for it."""
@@ -116,40 +124,60 @@ class Aside:
             self._looker.join()
         self._past = None
 
-    def warm(self, deliver: Callable[[], None]) -> None:
-        """Load what only some requests need, and then `deliver` it."""
-        self._warm(0, deliver)
+    def load_first(self, at_once: bool) -> None:
+        """Load what most requests need, or all."""
+        self._warmed = warm(self.genesis, at_once)
+
+    def load_rest(self, ending: Ending) -> None:
+        """Load what only some requests need."""
+        load_explanations(self.genesis, self._warmed, ending)
+        load_the_rest(self.genesis, ending=ending)
+
+    def load_rest_beside(self, withhold: Callable[[Needing | None], None]) -> None:
+        """The same beside serving. The requests that need it are withheld until it is there."""
+        ending = self._ending.is_set
+
+        def load() -> None:
+            try:
+                load_explanations(self.genesis, self._warmed, ending)
+                withhold(is_changing)
+                load_the_rest(self.genesis, ending=ending)
+            finally:
+                if not ending():
+                    withhold(None)
+
+        explains = self._warmed is None or self._warmed.explains
+        withhold(is_changing if explains else is_changing_or_explaining)
+        self._load_beside(load)
 
     def has_search(self, n_items: int) -> bool:
         """Whether what searches a large catalogue is loaded. Begins to load it before a catalogue is large: until then, all is scored."""
         if self._search is None and n_items >= SEARCHED_FROM // 2:
             self._search = False
-            self._warm(2 * SEARCHED_FROM, self._found_search)
+            self._load_beside(self._load_search)
         return self._search is True
 
-    def _found_search(self) -> None:
-        self._search = True
+    def _load_search(self) -> None:
+        load_the_rest(self.genesis, 2 * SEARCHED_FROM, self._ending.is_set)
+        self._search = not self._ending.is_set()
 
-    def _warm(self, n_items: int, deliver: Callable[[], None]) -> None:
-        self._warmers.append(threading.Thread(target=self._load, args=(n_items, deliver), name="albatross-warming", daemon=True))
+    def _load_beside(self, load: Callable[[], None]) -> None:
+        self._warmers.append(threading.Thread(target=self._load, args=(load,), name="albatross-warming", daemon=True))
         self._warmers[-1].start()
 
-    def _load(self, n_items: int, deliver: Callable[[], None]) -> None:
+    def _load(self, load: Callable[[], None]) -> None:
         try:
-            with self._warming:
-                load_the_rest(self.genesis, n_items, self._ending.is_set)
+            load()
         except Exception as error:
             self._complain(f"machine code could not be loaded ahead: {type(error).__name__}: {error}")
-            if n_items > 0:  # a large catalogue is scored as small ones are
-                return
-        if not self._ending.is_set():
-            deliver()
 
     def stop_warming(self) -> None:
         """Nobody will need more machine code."""
         self._ending.set()
         for warmer in self._warmers:
             warmer.join(LONGEST_STOP)
+        if self._warmed is not None:
+            self._warmed.helper.end()
 
     def join_writer(self) -> None:
         if self._writer is not None:

@@ -26,12 +26,11 @@ from albatross.service.engine.learned.options import Options, check_options
 from albatross.service.engine.learned.silence import LOOK_SECONDS, Silence, given_up
 from albatross.service.engine.moving import Forwarded, take_in
 from albatross.service.engine.opening import OpenStore, open_home
-from albatross.service.engine.queue import ALONE, Queue
+from albatross.service.engine.queue import ALONE, Needing, Queue
 from albatross.service.engine.recovering.recovery import recover
 from albatross.service.engine.sharing import SHARING, Known, TakeBase, TakeParcels, begin_from, follow, known, share
 from albatross.service.engine.standing import Standing
 from albatross.service.engine.tickets import Promise, Ticket, tell_all
-from albatross.service.engine.warming import load_the_rest, warm
 from albatross.service.storage.events import Erase, decode_message
 from albatross.service.storage.home import Home, home_of
 from albatross.service.storage.store import CatalogueMoved, FollowingStore, HandleTaken, Parcel
@@ -170,7 +169,7 @@ class Engine:
         """The main function of the owner thread."""
         try:
             self._standing.enter("compiling")
-            warm(self.genesis)
+            self._aside.load_first(self._needs_all)
             self._standing.enter("replaying")
             try:
                 self._recover(self._standing.opening_progress)
@@ -198,17 +197,22 @@ class Engine:
         self._aside.begin_from(recovered.snapshot)
         self._snapshot_due = self._aside.snapshot_seq
 
-    def _load_the_rest(self) -> None:
-        """What replaces and joins ratings: now, if the next request may need it, or else beside serving."""
-        if self._model.rewards or self._model.given_up or self.options.silence is not None or self.genesis.shards > 1:
-            load_the_rest(self.genesis, ending=lambda: self._standing.is_draining)
-        else:
-            self._queue.withhold()
-            self._aside.warm(self._deliver)
+    @property
+    def _needs_all(self) -> bool:
+        """Whether the first request may need what replaces and joins ratings."""
+        return bool(self.genesis.events) or self.options.silence is not None or self.genesis.shards > 1
 
-    def _deliver(self) -> None:
+    def _load_the_rest(self) -> None:
+        """What only some requests need: now, if the next one may need it, or else beside serving."""
+        if self._needs_all or self._model.rewards or self._model.given_up:
+            self._standing.enter("compiling")
+            self._aside.load_rest(lambda: self._standing.is_draining)
+        else:
+            self._aside.load_rest_beside(self._withhold)
+
+    def _withhold(self, needing: Needing | None) -> None:
         with self._changed:
-            self._queue.deliver(time.monotonic())
+            self._queue.withhold(needing, time.monotonic())
 
     def _take(self) -> list[Ticket] | None:
         """The next group, which may be empty; None when the engine is closed and nothing waits."""

@@ -4,9 +4,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from albatross.service.api.errors import EventInFlight, Overloaded
-from albatross.service.api.requests import ForgetUser, JoinUsers, LookBack, Recommend, SetRewards, TakeBackup, TakeSnapshot, Verify
+from albatross.service.api.requests import ForgetUser, JoinUsers, LookBack, Recommend, Request, TakeBackup, TakeSnapshot, Verify
 from albatross.service.engine.describing import describes
 from albatross.service.engine.sharing import SHARING, TakeBase
 from albatross.service.engine.tickets import Ticket
@@ -25,9 +26,9 @@ PACE_SHARE = 0.1
 ALONE = (ForgetUser, JoinUsers, TakeSnapshot, TakeBackup, LookBack, Verify, TakeBase, *SHARING)
 """Requests that are not committed together with others."""
 _ALONE = frozenset(ALONE)
-_WITHHELD = frozenset({JoinUsers, SetRewards})
-"""Requests that wait until what they need is compiled: a join, and the events that replace others once there are rewards.
-A request to forget somebody waits behind them: otherwise a join could write the name again."""
+Needing = Callable[[Request[Any]], bool]
+"""Whether a request needs machine code that is not there yet. It waits for it, and a request to forget somebody waits behind it:
+otherwise a join, or a decision, could write the name again."""
 
 
 class Queue:
@@ -46,7 +47,7 @@ class Queue:
         """Expected number of waiting requests, if every answered client asks again: one commit for all costs little more than for one."""
         self._pace = 0.0
         """Recent seconds per request."""
-        self._withholding = False
+        self._needing: Needing | None = None
         self._withheld: list[Ticket] = []
         """Requests that wait for machine code, while others are answered."""
 
@@ -69,7 +70,7 @@ class Queue:
 
     def add(self, ticket: Ticket, now: float) -> None:
         """Add a ticket. Refuses it if the queue is full, or if one of its events is being processed."""
-        if (waiting := len(self._tickets) + len(self._withheld)) >= self._most:
+        if (waiting := max(len(self._tickets), len(self._withheld))) >= self._most:
             raise Overloaded(f"{waiting} requests wait already; try again in {Overloaded.retry_after} s")
         if ids := ticket.event_ids:
             if not self._flying.isdisjoint(ids):
@@ -102,7 +103,7 @@ class Queue:
         while tickets and weight < MOST_AT_ONCE:
             ticket = tickets[0]
             kind = type(ticket.request)
-            if self._withholding and (kind in _WITHHELD or (kind is ForgetUser and self._withheld)):
+            if self._needing is not None and (self._needing(ticket.request) or (kind is ForgetUser and self._withheld)):
                 self._withheld.append(tickets.popleft())
                 self._weight -= ticket.weight
                 continue
@@ -117,13 +118,9 @@ class Queue:
         self._weight -= weight
         return taken
 
-    def withhold(self) -> None:
-        """Requests that need more machine code than others wait until `deliver`."""
-        self._withholding = True
-
-    def deliver(self, now: float) -> None:
-        """All machine code is there: answer those who wait for it."""
-        self._withholding = False
+    def withhold(self, needing: Needing | None, now: float) -> None:
+        """From now on, withhold the requests that need this; None: nothing. Those that need it no longer are answered next."""
+        self._needing = needing
         for ticket in reversed(self._withheld):
             ticket.since = now
             self._tickets.appendleft(ticket)

@@ -1,24 +1,26 @@
 """Loads or compiles the machine code: most of it before the first request, the rest beside serving."""
 
 import os
+import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
-from typing import Literal
+from contextlib import suppress
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 from msgspec.json import decode
 from msgspec.structs import replace
 
 from albatross.core.agent import learn
+from albatross.core.asking.together import best_of_slate
 from albatross.core.sharing.carrying import rows_of
-from albatross.kernels.building.beside import Ending, in_another_process, never, usable_cores
+from albatross.kernels.building.beside import LOOK_SECONDS, Beside, Ending, never, usable_cores
 from albatross.kernels.compiling import NotCompiled, is_shared, is_wanted, only_loaded
 from albatross.kernels.operations import carry, join, offers
 from albatross.kernels.operations import replace as exchange_rating
 from albatross.service.api.errors import NoEligibleCandidate
-from albatross.service.api.requests import Recommend
+from albatross.service.api.requests import JoinUsers, LookBack, Recommend, Request, SetRewards, ViewDecision, ViewUser
 from albatross.service.api.values import Seen
-from albatross.service.engine.deciding.choosing import decide_plainly, view_user
+from albatross.service.engine.deciding.choosing import decide_plainly, room_for_close, view_user
 from albatross.service.engine.deciding.overlay import Overlay
 from albatross.service.engine.deciding.together import decide_together
 from albatross.service.engine.learned.ledger import grown, rated_by
@@ -29,33 +31,100 @@ BESIDE = 5
 """How much the other process gives way to one that serves (`nice`)."""
 
 
-def warm(genesis: Genesis) -> None:
+CHANGING = frozenset({JoinUsers, SetRewards})
+"""Requests that need what replaces and joins ratings: a join, and the events that replace others once there are rewards."""
+EXPLAINING = frozenset({ViewUser, ViewDecision, LookBack})
+"""Requests that need what explains, beside recommendations with an explanation."""
+
+
+def is_changing(request: Request[Any]) -> bool:
+    return type(request) in CHANGING
+
+
+def is_changing_or_explaining(request: Request[Any]) -> bool:
+    kind = type(request)
+    return kind in CHANGING or kind in EXPLAINING or (type(request) is Recommend and bool(request.explain))
+
+
+class Warmed(NamedTuple):
+    helper: Beside
+    """The other process, which may still compile what explains."""
+    explains: bool
+    """Whether what explains is loaded, too."""
+
+
+def warm(genesis: Genesis, at_once: bool = True) -> Warmed:
     """Before the first request: run a few events with the same policy on a temporary model.
 
-    If nothing is compiled yet, another process compiles what learns, while this one compiles what chooses and explains.
+    If nothing is compiled yet, another process compiles what learns, and this one what chooses. Then the other one compiles what explains,
+    and nobody waits for that here; unless all is needed at once, or there can be no other process.
     """
     model = _temporary(genesis, 0)
-    compiles = is_wanted(learn, type(model.agent.state)) and usable_cores() > 1
-    with _other_process(Task(_plain(genesis), 0, "learning"), compiles) as finish:
+    shared = genesis.outside is None and usable_cores() > 1 and is_shared()
+    at_once = at_once or not shared
+
+    def learns() -> bool:
+        return not is_wanted(learn, type(model.agent.state))
+
+    helper = _other_process(Task(_plain(genesis), 0, "learning" if at_once else "learning, then explaining"), shared and not learns())
+    try:
         _choose(model, genesis)
-        finish()
-        _explain_and_learn(model, genesis)
+        if at_once:
+            _explain(model, genesis)
+        helper.wait(never if at_once else learns)
+        _learn(model, genesis)
+        return Warmed(helper, at_once or _is_loaded(_give_account, model))
+    except BaseException:
+        helper.end()
+        raise
+
+
+def load_explanations(genesis: Genesis, warmed: Warmed | None, ending: Ending) -> None:
+    """What explains, as soon as the other process has compiled it."""
+    if warmed is not None and not warmed.explains:
+        warmed.helper.wait(ending)
+        _have_compiled("explaining", genesis, 0, ending)
 
 
 def load_the_rest(genesis: Genesis, n_items: int = 0, ending: Ending = never) -> None:
-    """What replaces and joins ratings; with `n_items`, also all the rest for so large a catalogue, which is then searched.
+    """What replaces and joins ratings; with `n_items`, all code for a catalogue of that size, which is searched."""
+    _have_compiled("the rest", genesis, n_items, ending)
 
-    What is not on disk is compiled by another process: Numba compiles one function at a time, and everybody would have to wait. If there
-    can be no other process, or if it fails, it is compiled here.
+
+def _have_compiled(part: "Part", genesis: Genesis, n_items: int, ending: Ending) -> None:
+    """Load a part. What is not on disk is compiled by another process: Numba compiles one function at a time, and everybody would have to
+    wait. If there can be no other process, or if it fails, it is compiled here.
     """
+    if ending() or _is_loaded(PARTS[part], genesis, n_items):
+        return
+    while not _compiling.acquire(timeout=LOOK_SECONDS):
+        if ending():
+            return
+    try:
+        if not _is_loaded(PARTS[part], genesis, n_items):  # an engine of this process may have had it compiled meanwhile
+            with _other_process(Task(_plain(genesis), n_items, part), is_shared()) as helper:
+                helper.wait(ending)
+    finally:
+        _compiling.release()
+    if not ending():
+        PARTS[part](genesis, n_items)
+
+
+_compiling = threading.Lock()
+"""The engines of a process have parts compiled one after the other: most need the same, and serving needs the processor, too."""
+
+
+def _is_loaded(run: Callable[..., None], *arguments: Any) -> bool:
+    """Whether all that this runs could be loaded. It stops at the first that is not compiled."""
     try:
         with only_loaded():
-            _run(genesis, n_items)
+            run(*arguments)
     except NotCompiled:
-        with _other_process(Task(_plain(genesis), n_items, "the rest"), is_shared()) as finish:
-            finish(ending)
-        if not ending():
-            _run(genesis, n_items)
+        return False
+    return True
+
+
+Part = Literal["learning", "learning, then explaining", "explaining", "the rest"]
 
 
 class Task(Struct):
@@ -63,33 +132,62 @@ class Task(Struct):
 
     genesis: Genesis
     n_items: int
-    part: Literal["learning", "the rest"]
+    part: Part
 
 
 def warm_aside(encoded: bytes) -> None:
     """The work of the other process. An engine then finds it compiled."""
     task = decode(encoded, type=Task)
-    if task.part == "the rest":
-        if hasattr(os, "nice"):
-            os.nice(BESIDE)
-        _run(task.genesis, task.n_items)
-    else:
-        model = _temporary(task.genesis, task.n_items)
-        model.fold_all([2, 3], [Item(0.0, _first(task.genesis)), _rating(task.genesis, "somebody")])
-        model.learn()
-        if task.genesis.events or task.genesis.shards > 1:
-            _change(model, task.genesis)
+    if task.part in ("explaining", "the rest"):
+        _give_way()
+    PARTS[task.part](task.genesis, task.n_items)
 
 
-def _run(genesis: Genesis, n_items: int) -> None:
+def _give_way() -> None:
+    if hasattr(os, "nice"):
+        os.nice(BESIDE)
+
+
+def _learned(genesis: Genesis, n_items: int) -> Model:
     model = _temporary(genesis, n_items)
-    if n_items > 0:
-        _choose(model, genesis)
-        _explain_and_learn(model, genesis)
-    else:
-        model.fold_all([2, 3], [Item(0.0, _first(genesis)), _rating(genesis, "somebody")])
-        model.learn()
+    model.fold_all([2, 3], [Item(0.0, _first(genesis)), _rating(genesis, "somebody")])
+    model.learn()
+    return model
+
+
+def _run_learning(genesis: Genesis, n_items: int) -> None:
+    model = _learned(genesis, n_items)
+    if genesis.events or genesis.shards > 1:
+        _change(model, genesis)
+
+
+def _run_both(genesis: Genesis, n_items: int) -> None:
+    model = _learned(genesis, n_items)
+    _give_way()
+    _give_account(model)
+
+
+def _run_explaining(genesis: Genesis, n_items: int) -> None:
+    _give_account(_temporary(genesis, n_items))
+
+
+def _run_rest(genesis: Genesis, n_items: int) -> None:
+    if n_items == 0:
+        _change(_learned(genesis, n_items), genesis)
+        return
+    model = _temporary(genesis, n_items)
+    _choose(model, genesis)
+    _explain(model, genesis)
+    _learn(model, genesis)
     _change(model, genesis)
+
+
+PARTS: dict[Part, Callable[[Genesis, int], None]] = {
+    "learning": _run_learning,
+    "learning, then explaining": _run_both,
+    "explaining": _run_explaining,
+    "the rest": _run_rest,
+}
 
 
 def _temporary(genesis: Genesis, n_items: int) -> Model:
@@ -106,8 +204,8 @@ def _plain(genesis: Genesis) -> Genesis:
     return replace(genesis, users=[], items=[])
 
 
-def _other_process(task: Task, wanted: bool) -> AbstractContextManager[Callable[..., None]]:
-    return in_another_process(warm_aside, encode(task), wanted and task.genesis.outside is None)
+def _other_process(task: Task, wanted: bool) -> Beside:
+    return Beside(warm_aside, encode(task), wanted and task.genesis.outside is None)
 
 
 def _first(genesis: Genesis) -> str:
@@ -119,21 +217,31 @@ def _rating(genesis: Genesis, user: str, event: str = "rating") -> Rated:
 
 
 def _choose(model: Model, genesis: Genesis) -> None:
-    """Decisions, one by one and together; and their explanations."""
+    """Decisions, one by one and together."""
     item = _first(genesis)
     model.fold_all([2], [Item(0.0, item)])
     _decide(model, item, 3, "none", explain=False)
     model.fold_all([4], [_rating(genesis, "somebody")])
     decide_together(Overlay(model), [Recommend("somebody")], (), 4, 0.0, "")
+    _decide(model, item, 5, "pending", explain=False)  # now the first decision is pending
+    best_of_slate(model.agent, model.turner.random, model.shown, room_for_close(model.shown))
+
+
+def _explain(model: Model, genesis: Genesis) -> None:
+    """Explanations of decisions, and the view of a user."""
+    _give_account(model)
+    _decide(model, _first(genesis), model.seq + 1, "pending", explain=True)
+    view_user(model, "somebody", 1)
+
+
+def _give_account(model: Model) -> None:
     model.accounts.of(model.agent, model.turner.random, 0, True, [0])
 
 
-def _explain_and_learn(model: Model, genesis: Genesis) -> None:
-    _decide(model, _first(genesis), 5, "pending", explain=True)  # now the first decision is pending
+def _learn(model: Model, genesis: Genesis) -> None:
     model.learn()
     if model.shared is not None:
         model.shared.fold(model.ledger, [model.shared.take(model.ledger).to_bytes()] * genesis.shards)
-    view_user(model, "somebody", 1)
     if genesis.events or genesis.shards > 1:  # these come with the first requests
         _change(model, genesis)
 

@@ -139,8 +139,8 @@ def read_as(body: bytes, kind: type[T]) -> T:
         ...
     albatross.service.api.errors.BadValue: user: accepted: text of 1 to 256 characters without control characters
     """
-    glance = _QUICK_READERS.get(kind)
-    if glance is not None and (request := glance.read(body)) is not None:
+    quick = _QUICK_READERS.get(kind)
+    if quick is not None and (request := quick.read(body)) is not None:
         return request  # type: ignore[no-any-return]
     return read_closely(body, kind)
 

@@ -94,7 +94,10 @@ class Call(NamedTuple):
 
 
 class Ready(NamedTuple):
-    """Seconds until a service was ready: by the clock, and of processor time of its process and of those that it started."""
+    """Seconds until a service was ready: by the clock, and of processor time of its process and of those that it has started.
+
+    One of those may still compile what explains.
+    """
 
     clock: float
     own: float
@@ -138,13 +141,24 @@ class Surroundings:
             try:
                 for line in server.stderr:
                     if '"event":"ready"' in line.replace(" ", ""):
-                        # of the whole process: threads that have ended count, too
-                        fields = Path(f"/proc/{server.pid}/stat").read_text().rpartition(")")[2].split()
-                        user, system, of_others, system_of_others = (int(field) / os.sysconf("SC_CLK_TCK") for field in fields[11:15])
-                        return Ready(time.perf_counter() - began, user + system, of_others + system_of_others)
+                        clock = time.perf_counter() - began
+                        own, ended = processor_seconds(server.pid)
+                        return Ready(clock, own, ended + sum(processor_seconds(child)[0] for child in _children(server.pid)))
             finally:
                 server.terminate()
         raise RuntimeError(f"{' '.join(command)} ended before it was ready")
+
+
+def processor_seconds(process: int) -> tuple[float, float]:
+    """Of a whole process, with its threads that have ended; and of its children that have ended."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    user, system, of_children, system_of_children = (int(field) / os.sysconf("SC_CLK_TCK") for field in fields[11:15])
+    return user + system, of_children + system_of_children
+
+
+def _children(process: int) -> list[int]:
+    tasks = Path(f"/proc/{process}/task").glob("*/children")
+    return [int(child) for task in tasks for child in task.read_text().split()]
 
 
 def _import_seconds(line: str) -> float:

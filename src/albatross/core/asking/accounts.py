@@ -136,6 +136,13 @@ class Accounts:
         told: list[list[list[float]]] = brief[: len(users), : len(items[0])].tolist()
         return told
 
+    def reasons_for_one(
+        self, agent: Agent, random: np.random.Generator, users: Sequence[int], items: Sequence[int], average: float
+    ) -> list[list[float]]:
+        """The same for one item of each user. All users are known."""
+        told: list[list[float]] = self._filled(agent, random, users, True, items, average, False).brief[: len(users), 0].tolist()
+        return told
+
     def parts_of_mean(self, agent: Agent, random: np.random.Generator, user: int, item: int) -> Parts | None:
         """What all ratings of a known user contribute to the mean of an item, until the next account; None if the policy cannot tell."""
         account = self._filled(agent, random, [user], True, [[item]], 0.0, False)
@@ -148,7 +155,7 @@ class Accounts:
         random: np.random.Generator,
         users: Sequence[int],
         known: bool,
-        items: Sequence[Sequence[int]],
+        items: Sequence[Sequence[int]] | Sequence[int],
         average: float,
         whole: bool,
     ) -> Account:

@@ -75,11 +75,10 @@ def reasons_for(
 ) -> list[ItemExplanation]:
     """Decompose the mean of each item, for one user each, and put it into words. Only the ratings that the words name are listed."""
     model, average, popular = view.model, view.average, view.popular
-    names, ledger = model.items.names, model.ledger
-    known = np.minimum(numbers, len(names) - 1)
-    counts, sums = ledger.item_ratings[known].tolist(), ledger.item_sums[known].tolist()
+    names = model.items.names
+    n_known, count_of, sum_of = len(names), model.ledger.item_ratings.item, model.ledger.item_sums.item
     reasons: list[ItemExplanation] = []
-    for user, shown, number, brief, count, added in zip(users, placed, numbers, briefs, counts, sums, strict=True):
+    for user, shown, number, brief in zip(users, placed, numbers, briefs, strict=True):
         rated, total, own, first, first_rating, first_part, second, second_rating, second_part = brief
         mean, score, explored, others = shown.mean, shown.score, shown.explored, total
         parts: list[Contribution] = []
@@ -89,7 +88,7 @@ def reasons_for(
         if second != NOTHING:
             parts.append(Contribution(names[int(second)], second_rating, second_part))
             others -= second_part
-        ratings = count if number < len(names) else 0
+        ratings = count_of(number) if number < n_known else 0
         why: list[str] = []
         if ratings < FEW:  # then the user's ratings show that they rate high, not that they would like this item
             why.append("new, so we try it")
@@ -97,7 +96,7 @@ def reasons_for(
             if parts:
                 verb = "liked" if first_rating >= average else "did not like"
                 why.append(f"because you {verb} {' and '.join([part.item for part in parts])}")
-            if added >= ratings * popular:
+            if sum_of(number) >= ratings * popular:
                 why.append("popular with everybody")
             if explored:
                 why.append("shown by chance, so that we learn")

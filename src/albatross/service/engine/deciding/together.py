@@ -156,14 +156,17 @@ def _told(
     if not level:
         return [None] * len(asked)
     model, users = view.model, [request.whom for _, _, request in asked]
-    random, shown = model.turner.random, [[number] for number in numbers]
+    random = model.turner.random
     if level is True:
-        reports = model.accounts.of_each(model.agent, random, rows, True, shown, view.average)
+        reports = model.accounts.of_each(model.agent, random, rows, True, [[number] for number in numbers], view.average)
         every = zip(users, pending, placed, numbers, chosen.best, reports, strict=True)
         return [
             alone[order] if order in alone else explained(view, user, waiting, [one], [number], best, report)
             for order, (user, waiting, one, number, best, report) in enumerate(every)
         ]
-    briefs = [brief[0] for brief in model.accounts.reasons(model.agent, random, rows, True, shown, view.average)]
-    reasons, ratings = reasons_for(view, users, placed, numbers, briefs), model.ledger.user_ratings[rows].tolist()
-    return [Explanation(count, [], [reason], None) for count, reason in zip(ratings, reasons, strict=True)]
+    briefs = model.accounts.reasons_for_one(model.agent, random, rows, numbers, view.average)
+    count_of = model.ledger.user_ratings.item
+    return [
+        Explanation(count_of(row), [], [reason], None)
+        for row, reason in zip(rows, reasons_for(view, users, placed, numbers, briefs), strict=True)
+    ]

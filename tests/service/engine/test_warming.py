@@ -158,16 +158,18 @@ def test_who_is_to_be_forgotten_is_not_joined_afterwards(tmp_path: Path, let_com
 
 def test_who_waits_for_the_compiler_does_not_count_as_load() -> None:
     changed = threading.Condition()
-    queue = Queue(changed, 100)
+    queue = Queue(changed, 6)
     with changed:
         queue.withhold(warming.is_changing, 0.0)
     for number in range(5):
         queue.add(Ticket(JoinUsers(f"visitor {number}", "ann"), lambda _: None), 0.0)
     assert queue.take() == []
-    assert queue.capacity == 105
+    assert queue.capacity == 11
+    for _ in range(6):
+        queue.add(Ticket(AskVersion(), lambda _: None), 0.0)
     with changed:
         queue.withhold(None, 0.0)
-    assert queue.capacity == 100
+    assert queue.capacity == 6
 
 
 def test_a_service_that_closes_ends_the_compiler(

@@ -11,7 +11,7 @@ from albatross.checks.worlds import Checkerboard
 from albatross.core.sharing.carrying import arrive, rows_of
 from albatross.environments.synthetic import Gaussian
 from albatross.kernels.mean_field.gittins import worth_of
-from albatross.kernels.mean_field.learning import part_of_pair, refit_item, refit_user
+from albatross.kernels.mean_field.learning import part_of_pair, rebuild, refit_item, refit_user
 from albatross.kernels.mean_field.partners import click_weight, pair_weight
 from albatross.kernels.mean_field.population import OVERSHOOT
 from albatross.kernels.pairs import NOTHING, find_pair
@@ -288,6 +288,49 @@ def test_the_weight_of_a_click() -> None:
     assert click_weight(0.0, 1, -0.1, 0.25) == 4.0
     assert click_weight(0.0, 1, 0.5, 0.01) == 0.25
     assert click_weight(1.0, 1, 0.9, 0.25) == 1.0
+
+
+@pytest.mark.parametrize("odd", [False, True], ids=["clicks", "one rating is none"])
+def test_clicks_of_favourites_do_not_make_all_clicks_look_certain(odd: bool) -> None:
+    """Half of all pairs are clicked once or not at all; what is shown again is nearly always clicked, with little noise."""
+    random = np.random.default_rng(5)
+    users, items = np.repeat(np.arange(30), 20), np.tile(np.arange(20), 30)
+    rewards = (random.random(600) < 0.5).astype(float)
+    rewards[599] = 0.5 if odd else 1.0
+    again = random.integers(30, size=1200)
+    agent = Agent(MeanField(rank=2, top=1.0), n_users=30, n_items=21)
+    agent.replay(users, items, rewards)
+    agent.replay(again, np.full(1200, 20), (random.random(1200) < 0.95).astype(float))
+    figures, counts = agent.state.figures[0], agent.state.counts[0]
+    assert figures.share < 0.1
+    assert figures.within / counts.repeats < 0.06
+    clicks = figures.average * (1.0 - figures.average)
+    if odd:
+        assert figures.noise < 0.5 * clicks
+    else:
+        assert figures.noise == pytest.approx(clicks, rel=0.1)
+
+
+@pytest.mark.parametrize("odd", [False, True], ids=["clicks", "one rating is none"])
+def test_a_click_is_expected_again_before_any_pair_came_back(odd: bool) -> None:
+    """As if every probability of a click were equally likely; other ratings first have to show that pairs have a part of their own."""
+    users, items = np.repeat(np.arange(12), 8), np.tile(np.arange(8), 12)
+    rewards = (np.random.default_rng(2).random(96) < 0.5).astype(float)
+    rewards[40] = 0.5 if odd else 1.0
+    agent = Agent(MeanField(rank=2, top=1.0, returns=True), n_users=12, n_items=9)
+    agent.replay(users, items, rewards)
+    rebuild(agent.state, agent.scratch.room)
+    assert agent.state.counts[0].repeats == 0
+    memory = 0.0 if odd else 4.0 * rewards.mean() * (1.0 - rewards.mean()) / 3.0
+    assert agent.state.figures[0].memory == pytest.approx(memory, rel=1e-9)
+    forgetful = Agent(MeanField(rank=2, top=1.0, returns=True, memory=False), n_users=12, n_items=9)
+    forgetful.replay(users, items, rewards)
+    rebuild(forgetful.state, forgetful.scratch.room)
+    for user in range(12):
+        agent.recommend(user, 1)  # fills the slate
+        forgetful.recommend(user, 1)
+        model, mine = forgetful.slate.means[:8], rewards[8 * user : 8 * user + 8]
+        np.testing.assert_allclose(agent.slate.means[:8], model + memory * (mine - model), rtol=1e-9)
 
 
 def test_candidates_have_the_scores_they_have_in_the_catalogue() -> None:

@@ -67,7 +67,9 @@ class MeanField(Policy):
     both.
 
     Where all ratings are 0 or 1, a click is the noisier the nearer its mean is to ½, and users take w = 1 / (ρ + (1 − ρ) f / n) with
-    f = p (1 − p) / (a (1 − a)) between ¼ and 4, p the item's mean and a that of all ratings.
+    f = p (1 − p) / (a (1 − a)) between ¼ and 4, p the item's mean and a that of all ratings. What is repeated is nearly always clicked,
+    with little noise: so in s², each repeat counts with a (1 − a) instead. The guess of ρ that memory begins with is 4 a (1 − a) / 3, not
+    0, and weighs as much as 20 second ratings: with a = ½, as if every probability of a click were equally likely.
 
     The mean of an item that the user has rated n times is m_ui + ρ_n (y_ui − m_ui), ρ_n = τ² / (τ² + σ² / n); of others, m_ui.
     Trying a pair costs its shortfall now, and gains at each of N later visits if it turns out better. If one rating told all, that would

@@ -41,6 +41,10 @@ from albatross.kernels.search.catalogue import SmallCatalogue
 
 DOUBTED_REPEATS = 10.0
 """Weight of the prior against memory, in second ratings."""
+GUESSED_MEMORY, GUESSED_REPEATS = 1.0 / 3.0, 20.0
+"""The prior guess of ρ where half of all ratings are 1 and half 0, and its weight in second ratings: if every probability of a click is
+equally likely, their variance is 1/12, that of a click 1/4. Without a guess users do not come back to what they liked, and ρ is learned
+late. The rarer one of both is, the less can users differ: the guess is in proportion to a (1 − a), a the mean of all ratings."""
 FADING = 0.999
 """Decay of a second rating with each further one, because the model it is compared with improves."""
 EXACT = 0.003
@@ -167,13 +171,23 @@ def meet_item(state: Any, room: Room, item: int, random: np.random.Generator) ->
 
 
 @kernel
+def guessed_memory(state: Any) -> float:
+    """ρ by the second ratings so far and by its prior; may be negative."""
+    figures, clicks = state.figures[0], variance_of_clicks(state)
+    if clicks > 0.0:
+        guess = GUESSED_MEMORY * 4.0 * clicks
+        return (figures.agreement + GUESSED_REPEATS * guess) / (figures.contrast + GUESSED_REPEATS)  # type: ignore[no-any-return]
+    return figures.agreement / (figures.contrast + DOUBTED_REPEATS)  # type: ignore[no-any-return]
+
+
+@kernel
 def rebuild(state: Any, room: Room) -> None:
     """Estimate the exactness of ratings, and recompute all sums: one pass over all pairs, users and items with ratings."""
     figures, counts, pairs, nobody = state.figures[0], state.counts[0], state.pairs, room.weights
     offsets = figures.offsets
     users, counts.rebuilt = own_users(counts), counts.ratings
     spread = spread_of(state)
-    memory = max(figures.agreement / (figures.contrast + DOUBTED_REPEATS), 0.0)
+    memory = max(guessed_memory(state), 0.0)
     differing = (figures.within / spread + EXACT_REPEATS * EXACT_GUESS) / (counts.repeats + EXACT_REPEATS)
     # A model that does not fit yet makes pairs look as if they had a part of their own. So for fitting, a moderate memory counts little.
     figures.share = min(max(memory**4, EXACT / (EXACT + differing)), 1.0)

@@ -226,7 +226,9 @@ def learn_population(state: Any, limit: int, once: float) -> None:
     figures.center = (figures.offsets + figures.average - figures.origin) / (items + 1.0)
     # Repeats separate noise from structure at once; the residual of the model does so late, but alone if repeats are exact.
     trust = max(share, 1.0 / (1.0 + repeats))
-    total = figures.within + trust * figures.residual + GUESSED_PAIRS * GUESSED_NOISE * spread
+    # Clicks are repeated where nearly all click, with little noise. What is tried has more: by their mean, a (1 − a).
+    of_repeats = (1.0 - share) * repeats * spread if variance_of_clicks(state) > 0.0 else figures.within
+    total = of_repeats + trust * figures.residual + GUESSED_PAIRS * GUESSED_NOISE * spread
     figures.noise = max(total / ((1.0 - share) * repeats + trust * (counts.ratings - counts.repeats) + GUESSED_PAIRS), 1e-6 * spread)
 
 

@@ -40,8 +40,12 @@ class Asked(NamedTuple):
 class Engine:
     """A shard: it takes what waits, up to a limit, learns it, has it written, and answers."""
 
-    def __init__(self) -> None:
+    def __init__(self, compute: Callable[[int, float], Process]) -> None:
+        """`compute`: takes so many seconds of a processor, for this kind of process."""
+        self._compute = compute
         self.waiting: deque[Asked] = deque()
+        self.groups = 0
+        """Commits of ratings so far."""
         self.arrived = Place(0)
         self.expected = 0
         """Requests that it expects: it waits a moment for clients that it has just answered."""
@@ -72,49 +76,74 @@ class Engine:
             for _ in taken[1:]:
                 yield Seize(self.arrived)
             cost = sum((one.cost for one in taken), group if taken[0].weight else 0 * group)
-            yield Compute(cost[SHARDS])
-            yield Compute(cost[POSTGRES])
+            self.groups += taken[0].weight > 0
+            yield from self._compute(SHARDS, cost[SHARDS])
+            yield from self._compute(POSTGRES, cost[POSTGRES])
             yield from keep()
             self.expected = len(taken) + len(self.waiting)
             for one in taken:
                 yield Free(one.answered)
 
 
+class Exchanged(NamedTuple):
+    """What was counted in a run, per second, all shards together."""
+
+    versions: float = 0.0
+    payloads: float = 0.0
+    looks: float = 0.0
+    """Questions to PostgreSQL whether there is something new."""
+
+
+class Said(NamedTuple):
+    """What the model says of a cluster."""
+
+    rate: float
+    """Events per second."""
+    busy: float
+    """Processors."""
+    spent: Times
+    """Processor time of an event by kind."""
+    group: float
+    """Ratings that are committed together, on the average."""
+
+
 class Model(NamedTuple):
     """Processor time by kind."""
 
     group: Times
+    """At the front: per part of a slice. At the shard and in PostgreSQL: per commit."""
     rating: Times
     divided: Times
-    """What a rating costs more where a front divides batches over several shards: at the client and the front."""
+    """What a rating costs more where a front divides batches over several shards."""
+    payload: Times
+    """At the shard that sends it."""
     version: Times
-    """Per version and shard: everywhere else."""
+    """At each shard, if it had no payload."""
+    read: Times
+    """At each shard, per payload of a version."""
+    look: Times
 
-    def of_event(self, shards: int, versions_per_event: float) -> float:
-        """Processor time of an event, if no two slices are committed together."""
-        slices = -(-LINES // (SLICE * min(shards, MOST_BREADTH)))
-        rating = self.rating + (self.divided if shards > 1 else 0)
-        return float((slices * shards / LINES * self.group + rating + versions_per_event * shards * self.version).sum())
+    def run(self, shards: int, exchanged: Exchanged, flush: float, processors: float) -> Said:
+        """With several batches under way, so many exchanges, a flush of the disk that takes so long, and so many processors.
 
-    def events_a_second(self, shards: int, versions: float, flush: float, processors: float) -> tuple[float, float]:
-        """Also how many processors are busy.
-
-        With several batches under way, so many versions per second, a flush of the disk that takes so long, and so many processors.
         A client sends a batch, and the next when it is answered. The front takes a few batches at a time, slice by slice. It does one
         thing after the other, and so does each shard: it learns its part of a slice, PostgreSQL writes it, the disk keeps it. What
-        Ray's processes compute meanwhile takes processors from all.
+        Ray's processes compute meanwhile takes processors from all, and so does what looks for versions.
         """
         simulation, front, client, turns, disk = Simulation(processors), Place(), Place(), Place(MOST_BATCHES), Place()
-        engines = [Engine() for _ in range(shards)]
         slices = -(-LINES // (SLICE * min(shards, MOST_BREADTH)))
         parts = [share * LINES / slices for share in shares_of(shards)]
         rating = self.rating + (self.divided if shards > 1 else 0)
-        whole = slices * shards * self.group + LINES * rating  # of a batch
-        done, flushed = 0, -1.0
+        whole = slices * shards * self.group + LINES * rating  # of a batch, at the client, at the front and in Ray's processes
+        done, flushed, spent = 0, -1.0, np.zeros(len(KINDS))
 
-        def at(place: Place, seconds: float) -> Process:
-            yield Seize(place)
+        def compute(kind: int, seconds: float) -> Process:
+            spent[kind] += seconds
             yield Compute(seconds)
+
+        def at(place: Place, kind: int, seconds: float) -> Process:
+            yield Seize(place)
+            yield from compute(kind, seconds)
             yield Free(place)
 
         def keep() -> Process:
@@ -127,37 +156,46 @@ class Model(NamedTuple):
                 yield Pause(flush)
             yield Free(disk)
 
-        def beside(seconds: float) -> Process:
-            yield Compute(seconds)
-
         def send() -> Process:
             nonlocal done
             while True:
-                simulation.begin(beside(whole[RAY]))
-                yield from at(client, whole[CLIENT])
+                simulation.begin(compute(RAY, whole[RAY]))
+                yield from at(client, CLIENT, whole[CLIENT])
                 yield Seize(turns)
                 for _ in range(slices):
-                    yield from at(front, whole[FRONT] / slices / 2)  # before the shards are asked, and after
+                    yield from at(front, FRONT, whole[FRONT] / slices / 2)  # before the shards are asked, and after
                     yield [engine.ask(part * rating, round(part)) for engine, part in zip(engines, parts, strict=True)]
-                    yield from at(front, whole[FRONT] / slices / 2)
+                    yield from at(front, FRONT, whole[FRONT] / slices / 2)
                 yield Free(turns)
                 done += 1
 
         def exchange() -> Process:
+            of_each = exchanged.payloads / exchanged.versions  # payloads of a version
+            cost = self.version + of_each * (self.read + self.payload / shards)
             while True:
-                yield Pause(1 / versions)
+                yield Pause(1 / exchanged.versions)
                 for engine in engines:
-                    simulation.begin(engine.ask(self.version, 0))
-                    simulation.begin(beside(self.version[RAY]))
+                    simulation.begin(engine.ask(cost, 0))
 
+        def look() -> Process:
+            while True:
+                yield Pause(1 / exchanged.looks)
+                for kind in (SHARDS, POSTGRES):
+                    simulation.begin(compute(kind, self.look[kind]))
+
+        engines = [Engine(compute) for _ in range(shards)]
         for engine in engines:
             simulation.begin(engine.live(self.group, keep))
         for _ in range(BATCHES):
             simulation.begin(send())
-        if versions and shards > 1:
+        if exchanged.versions:
             simulation.begin(exchange())
+        if exchanged.looks:
+            simulation.begin(look())
         simulation.run(SIMULATED)
-        return done * LINES / simulation.now, simulation.computed / simulation.now
+        events = done * LINES
+        groups = sum(engine.groups for engine in engines)
+        return Said(events / simulation.now, simulation.computed / simulation.now, spent / events, events / groups)
 
 
 def shares_of(shards: int) -> list[float]:

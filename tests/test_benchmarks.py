@@ -10,10 +10,12 @@ from albatross import Agent
 from albatross.environments.synthetic import Gaussian
 from albatross.policies.alb import ALB
 from benchmarks import numpy_alb
-from benchmarks.cluster_model import Engine, Model
+from benchmarks.cluster_model import Engine, Exchanged, Model
 from benchmarks.literal_alb import LiteralALB
 from benchmarks.numpy_alb import NumpyALB
 from benchmarks.price_of_trying import exact_price, our_price
+from benchmarks.queueing import Compute
+from benchmarks.scale_out import Counted, Run, costs, spent_between
 from benchmarks.told_logged import estimate_offsets, others_said
 from benchmarks.told_once import regret_once
 
@@ -89,20 +91,58 @@ def test_the_exact_price_of_trying_is_that_of_all_ways_to_go_on() -> None:
     assert 0.5 < our_price(1.0, 1.0, 20) / exact_price(1.0, 1.0, 20) < 1.5
 
 
-@pytest.mark.parametrize(("shards", "versions"), [(1, 0.0), (2, 0.0), (2, 10.0)])
-def test_a_model_of_a_cluster_computes_all_that_an_event_costs(shards: int, versions: float) -> None:
+def model_of(costs: list[list[float]]) -> Model:
+    """Costs in microseconds by kind of process, in the order of the model's fields. What is left out costs nothing."""
+    rows = [*costs, *[[0.0] * 5] * (len(Model._fields) - len(costs))]
+    return Model(*(1e-6 * np.array(row) for row in rows))
+
+
+@pytest.mark.parametrize(("shards", "exchanged"), [(1, Exchanged()), (2, Exchanged()), (2, Exchanged(versions=10, payloads=15, looks=20))])
+def test_a_model_of_a_cluster_computes_all_that_an_event_costs(shards: int, exchanged: Exchanged) -> None:
     """On one slow processor nothing else matters: neither queues nor the disk."""
-    costs = [[130, 210, 6, 160, 14], [1, 6, 25, 13, 2], [1, 2, 0, 0, 0], [0, 0, 3_000, 3_000, 3_000]]
-    model = Model(*(1e-6 * np.array(cost) for cost in costs))
-    said, busy = model.events_a_second(shards, versions, flush=0.0, processors=1.0)
-    assert busy == pytest.approx(1.0, rel=0.01)
-    assert said * model.of_event(shards, versions / said) == pytest.approx(1.0, rel=0.02)
+    group, rating, divided = [130.0, 210, 6, 160, 14], [1.0, 6, 25, 13, 2], [1.0, 2, 0, 0, 0]
+    payload, version, read, look = ([0.0, 0, ours, theirs, 0] for ours, theirs in ((3_000, 4_000), (1_000, 600), (1_500, 700), (200, 100)))
+    said = model_of([group, rating, divided, payload, version, read, look]).run(shards, exchanged, flush=0.0, processors=1.0)
+    assert said.busy == pytest.approx(1.0, rel=0.01)
+    assert said.rate * said.spent.sum() == pytest.approx(1.0, rel=0.02)
+    of_events = sum(group) / said.group + sum(rating) + (sum(divided) if shards > 1 else 0)
+    of_each_version = shards * sum(version) + exchanged.payloads / max(exchanged.versions, 1) * (sum(payload) + shards * sum(read))
+    a_second = exchanged.versions * of_each_version + exchanged.looks * sum(look)
+    assert said.spent.sum() * 1e6 == pytest.approx(of_events + a_second / said.rate, rel=0.02)
+
+
+def test_a_model_of_a_cluster_counts_small_groups() -> None:
+    """Four shards have a quarter of each slice, so they commit more often for the same ratings."""
+    costs = [[0.0, 0, 500, 500, 0], [0.0, 5, 20, 10, 0]]
+    one, four = (model_of(costs).run(shards, Exchanged(), flush=0.0, processors=2.0) for shards in (1, 4))
+    assert four.group < 0.8 * one.group
+    assert four.spent.sum() > one.spent.sum()
 
 
 def test_a_model_of_a_cluster_commits_small_parts_together() -> None:
     """As the engine does: up to 256 ratings and one part more. An exchange is committed alone."""
-    engine = Engine()
+    engine = Engine(lambda _, seconds: iter([Compute(seconds)]))  # type: ignore[arg-type, return-value]
     nothing = np.zeros(5)
     for weight in (250, 250, 250, 0, 500, 500):
         next(engine.ask(nothing, weight))
     assert [[one.weight for one in engine.take()] for _ in range(5)] == [[250, 250], [250], [0], [500], [500]]
+
+
+def test_processor_time_of_processes_that_come_and_go() -> None:
+    """One that has ended must not count as negative: its time so far is not known any more."""
+    before = {(0, 10): 1.0, (4, 11): 50.0}
+    after = {(0, 10): 1.5, (4, 12): 0.25}
+    assert spent_between(before, after).tolist() == [0.5, 0.0, 0.0, 0.0, 0.25]
+
+
+def test_a_rating_costs_what_is_left_beside_its_slice_and_its_commit() -> None:
+    """Slices of 100 and of 500 lines, which shards commit 250 and 500 at a time."""
+    slice_cost, commit, rating = np.array([100.0, 200, 0, 0, 50]), np.array([0.0, 0, 700, 800, 0]), np.array([1.0, 5, 25, 13, 1])
+
+    def run(lines: int, committed: int) -> Run:
+        spent = 1e-6 * 1_000 * (slice_cost / lines + commit / committed + rating)
+        return Run(1_000, 1.0, spent, 1_000 // committed, Counted(*[0.0] * len(Counted._fields)), 0.0)
+
+    group, each = costs([run(100, 250)], [run(500, 500)], 1e-6 * commit)
+    assert group * 1e6 == pytest.approx(slice_cost + commit)
+    assert each * 1e6 == pytest.approx(rating)

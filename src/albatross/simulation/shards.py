@@ -135,7 +135,7 @@ def simulate_shards(
 ) -> Recording:
     """Like `simulate`, with the users on several shards, in `jobs` processes.
 
-    Shards exchange when the number of arrivals has grown by a 4,096th, and at the latest after `exchange` arrivals of all users together.
+    Shards exchange when the number of arrivals has grown by a 16,384th, and at the latest after `exchange` arrivals of all users together.
     The default is one per four items. With one shard, this is `simulate`.
 
     >>> from albatross.environments.synthetic import Gaussian

@@ -39,7 +39,7 @@ NO_DIGESTS: NDArray[np.uint64] = np.empty(0, np.uint64)
 PART_OF_AN_UPDATE = 4
 """Shards exchange at the latest after one rating per so many items: a lag of a quarter of an update per item costs little."""
 
-GROWTH = 4096
+GROWTH = 16384
 """Shards exchange when the number of ratings has grown by this fraction. While they have not heard of each other, all of them try the same
 item that is not well known; each needless try costs regret."""
 
@@ -47,7 +47,7 @@ item that is not well known; each needless try costs regret."""
 def exchange_interval(ratings: int, most: int) -> int:
     """The number of further ratings, all shards together, until the next exchange; at most `most`.
 
-    >>> exchange_interval(0, 50), exchange_interval(40_960, 50), exchange_interval(1_000_000, 50)
+    >>> exchange_interval(0, 50), exchange_interval(163_840, 50), exchange_interval(1_000_000, 50)
     (1, 10, 50)
     """
     return max(1, min(most, ratings // GROWTH))

@@ -4,6 +4,7 @@ The policy's part, choosing and learning, is called by its address. So the loop 
 same machine code in a trial as in an `Agent`.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,12 +75,18 @@ def live_late(chooser: Any, learner: Any, stage: Any, began: int, draws: NDArray
             call(learner, (rating.user, rating.item, rating.reward))
 
 
+def learn_nothing(mind: Any, drawing: Any, user: NDArray[np.int64], item: NDArray[np.int64], reward: NDArray[np.float64]) -> None:
+    """In place of `learn`: the loop can be compiled with it, and is then the same for `learn`."""
+
+
 class Loop:
     """The steps of an agent's users among a public."""
 
-    def __init__(self, agent: Agent, public: Public, numbers: NDArray[np.int32], ranked: bool) -> None:
+    def __init__(
+        self, agent: Agent, public: Public, numbers: NDArray[np.int32], ranked: bool, learner: Callable[..., None] = learn
+    ) -> None:
         """`ranked`: whether rankings are measured, so that all candidates need a score."""
-        self._agent = agent
+        self._agent, self._learning = agent, learner
         self._late = public.world.delay > 0
         self._slate = agent.slate._replace(whole=ranked)
         self._rating = RatingRoom(np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1))
@@ -102,4 +109,4 @@ class Loop:
         exploring, learning = Kept(Drawing(agent.exploring)), Kept(Drawing(agent.learning))
         offered: tuple[NDArray[Any], ...] = (nothing, *self._waiting) if self._late else (nothing,)
         self._chooser = Callee(choose_waiting if self._late else choose, kind, (mind, exploring), (0, *offered, True, nothing))
-        self._learner = Callee(learn, kind, (mind, learning), self._rating)
+        self._learner = Callee(self._learning, kind, (mind, learning), self._rating)

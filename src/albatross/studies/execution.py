@@ -120,7 +120,7 @@ def rehearse(trials: Sequence[Trial], jobs: int = 1) -> list[float]:
 def _prepare_alone(trials: Sequence[Trial]) -> None:
     """Compile in two processes if there is one policy. The code of several is compiled one by one, or in as many processes."""
     if len({type(trial.policy) for trial in trials}) == 1:
-        prepare(trials[0].policy)
+        prepare(trials[0].policy, trials[0].environment, trials[0].ndcg)
 
 
 def _paces(cast: Sequence[tuple[int, Trial]]) -> list[tuple[int, float]]:

@@ -97,6 +97,16 @@ def test_a_shard_that_has_not_learned_takes_the_same_with_less_work(policy: Poli
     assert rebuilt > 0 or not isinstance(policy, MeanField), "no refit has changed sums"
 
 
+def test_what_a_version_lacks_is_told_with_the_next_one() -> None:
+    """Also by a shard that has not learned since: its own payload was late."""
+    shards = shards_of(ItemMean(), 2)
+    rate(shards[0], 3, seed=0)
+    late, other = (shard.take() for shard in shards)
+    assert late.items.size > 0
+    shards[0].apply(Version.of([None, other]), learned=False)
+    assert shards[0].take(learned=False).to_bytes() == late.to_bytes()
+
+
 def test_an_exchange_refuses_what_cannot_be() -> None:
     with pytest.raises(InvalidInput, match="policy 'pts' runs on one shard"):
         Exchange(Agent(PTS(n_particles=2), 2, 2), 0, 2)

@@ -30,7 +30,6 @@ from albatross.service.storage.events import Arrived, Genesis, Item, Joined, Pas
 BESIDE = 5
 """How much the other process gives way to one that serves (`nice`)."""
 
-
 CHANGING = frozenset({JoinUsers, SetRewards})
 """Requests that need what replaces and joins ratings: a join, and the events that replace others once there are rewards."""
 EXPLAINING = frozenset({ViewUser, ViewDecision, LookBack})

@@ -8,7 +8,7 @@ import pytest
 
 from albatross.service.api.errors import BadValue, UnknownDecision, UnknownItem
 from albatross.service.api.requests import ListEvents, ListItems, ListUsers, LookBack, Suppose, Verify, ViewDecision, ViewUser
-from albatross.service.engine.viewing import leading_axes
+from albatross.service.engine.viewing.listing import leading_axes
 from albatross.service.recommender import Recommender
 
 

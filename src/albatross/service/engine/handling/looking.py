@@ -23,7 +23,9 @@ from albatross.service.engine.deciding.supposing import suppose
 from albatross.service.engine.group import Finish, Group, Handler, Handlers
 from albatross.service.engine.learned.model import Model
 from albatross.service.engine.sharing import AskSums, Sums
-from albatross.service.engine.viewing import list_events, list_items, list_users, read_decision, read_user
+from albatross.service.engine.viewing.listing import list_items, list_users
+from albatross.service.engine.viewing.logged import list_events
+from albatross.service.engine.viewing.reading import read_decision, read_user
 from albatross.service.storage.store import Store
 
 

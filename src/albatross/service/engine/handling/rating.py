@@ -12,7 +12,7 @@ from albatross.service.engine.group import Finish, Group
 from albatross.service.engine.handling.attempting import attempt
 from albatross.service.engine.learned.reacting import Earlier, check_replaces, check_rewards, content_of_request, reaction, reward_of
 from albatross.service.engine.learned.silence import GiveUp, Hushed
-from albatross.service.engine.viewing import find_decision
+from albatross.service.engine.viewing.logged import find_decision
 from albatross.service.storage.events import SILENCE, Decided, Placed, Rated, Reacted, Rewards, decode
 from albatross.service.storage.handles import content_of, event_handle, rewards_handle
 from albatross.service.storage.migration import ANSWERED

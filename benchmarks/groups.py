@@ -70,7 +70,7 @@ def seconds(engine: Engine, kind: str) -> float:
 
 def main() -> None:
     print(*machine.describe(), "", "µs a request:", sep="\n")
-    mark._synchronise = lambda _: None
+    mark.__dict__["synchronise"] = lambda _: None
     options = Options(scale=(1, 5), policy=ALB(rank=RANK), events={name: float(worth) for worth, name in enumerate(EVENTS, 1)})
     with tempfile.TemporaryDirectory() as folder, Engine(Path(folder) / "groups", options) as engine:
         engine.wait_ready()

@@ -22,7 +22,7 @@ from albatross.policies.alb import ALB
 from albatross.service.api.requests import Feedback
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.options import Options
-from albatross.service.storage.mark import Head, Mark
+from albatross.service.storage.mark import Mark
 from albatross.service.storage.sqlite.log import SQLiteLog
 from albatross.service.storage.store import Row
 from benchmarks import machine
@@ -112,9 +112,9 @@ def kernel_seconds(repetitions: int = 2_000) -> tuple[float, float]:
 class TimedMark(Mark):
     waiting = 0.0
 
-    def set(self, head: Head) -> None:
+    def _write(self, at: int, content: bytes) -> None:
         clock, processor = time.perf_counter(), time.thread_time()
-        super().set(head)
+        super()._write(at, content)
         TimedMark.waiting += (time.perf_counter() - clock) - (time.thread_time() - processor)
 
 

@@ -19,8 +19,10 @@ from albatross.service.api.errors import EventReused
 from albatross.service.api.requests import AskVersion, Feedback, ListEvents, Recommend, TakeSnapshot
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.options import Options
-from albatross.service.storage import snapshots
+from albatross.service.storage import mark, snapshots
 from albatross.service.storage.folder import LOG
+from albatross.service.storage.mark import read_mark, write_mark
+from albatross.service.storage.sqlite import log
 from albatross.service.storage.store import DamagedLog
 
 OPTIONS = Options(scale=(1, 5), policy=ALB(rank=2), snapshot_every=0)
@@ -58,12 +60,22 @@ def test_1_what_was_acknowledged_survives_a_kill(durability: str, tmp_path: Path
         assert shop.version().seq == int(acknowledged[-1])
 
 
-def test_1_commits_are_synchronised(tmp_path: Path) -> None:
-    """What SQLite was told: FULL synchronises each commit; NORMAL leaves that to the checkpoint of once a second."""
-    for durability, level in (("commit", 2), ("relaxed", 1)):
+def test_1_commits_are_synchronised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before an answer the mark is, with the rows in it; SQLite leaves the journal to the checkpoint, or to once a second."""
+    synchronised: list[str] = []
+    monkeypatch.setattr(mark, "synchronise", lambda file: synchronised.append(Path(f"/proc/self/fd/{file}").readlink().name))
+    monkeypatch.setattr(log, "FLUSH_SECONDS", 1e9)
+    for durability, expected in (("commit", ["mark"]), ("relaxed", [])):
         with Engine(tmp_path / durability, Options(scale=(1, 5), durability=durability)) as engine:
+            engine.wait_ready()
+            rate(engine, 0)  # behind it relaxed durability is synchronised for the first time
+            engine.ask(AskVersion())
+            for number in range(1, 4):
+                synchronised.clear()
+                rate(engine, number)
+                assert synchronised == expected
             connection = engine._store._connection  # type: ignore[attr-defined]
-            assert connection.execute("PRAGMA synchronous").fetchone() == (level,)
+            assert connection.execute("PRAGMA synchronous").fetchone() == (1,)
             assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
@@ -217,23 +229,32 @@ def test_6_damage_in_the_middle_is_refused_with_its_place(tmp_path: Path) -> Non
     assert all("damaged" in complaint for complaint in complaints.values()), complaints
 
 
-def test_6_damage_in_the_journal_is_refused(tmp_path: Path) -> None:
+def test_6_damage_in_the_journal_is_mended_or_refused(tmp_path: Path) -> None:
     """SQLite would silently drop what stands behind a damaged frame, or is torn off, although it was acknowledged."""
     folder = tmp_path / "shop"
     subprocess.run([sys.executable, "-c", WRITER, str(folder), "commit"], capture_output=True, check=False)
     journal = folder / f"{LOG}-wal"
-    content = journal.read_bytes()
+    content, whole_log, whole_mark = journal.read_bytes(), (folder / LOG).read_bytes(), (folder / "mark").read_bytes()
+    head = read_mark(folder)
+    assert head is not None
     frames = [32 + 4120 * number for number in range((len(content) - 32) // 4120)]
     flips = [bytes([*content[:at], content[at] ^ 1, *content[at + 1 :]]) for at in (len(content) // 2, frames[-2] + 100, frames[-1] + 100)]
     for journal_left in (*flips, content[:-100], content[: len(content) // 2], bytes(len(content)), b"", None):
-        if journal_left is None:
-            journal.unlink()
-        else:
-            journal.write_bytes(journal_left)
-        for command in (["verify"], ["export", str(tmp_path / "events.jsonl")], ["doctor"]):
-            assert main([command[0], str(folder), *command[1:]]) == 2
-        with pytest.raises(DamagedLog, match="were acknowledged"):
-            Engine(folder)
+        for rows_in_the_mark in (False, True):
+            (folder / LOG).write_bytes(whole_log)
+            if journal_left is None:
+                journal.unlink(missing_ok=True)
+            else:
+                journal.write_bytes(journal_left)
+            (folder / "mark").write_bytes(whole_mark)
+            if not rows_in_the_mark:
+                write_mark(folder, head)
+            for command in (["verify"], ["export", str(tmp_path / "events.jsonl")], ["doctor"]):
+                assert main([command[0], str(folder), *command[1:]]) == (0 if rows_in_the_mark else 2)
+            if not rows_in_the_mark:
+                with pytest.raises(DamagedLog, match="were acknowledged"):
+                    Engine(folder)
+    (folder / LOG).write_bytes(whole_log)
     journal.write_bytes(content)
     with Recommender(folder) as shop:
         assert shop.version().ratings == 20

@@ -7,6 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+try:  # only this empties the cache of the disk on macOS
+    from fcntl import F_FULLFSYNC, fcntl  # type: ignore[attr-defined, unused-ignore]
+except ImportError:
+    fcntl = None  # type: ignore[assignment, unused-ignore]
+
 
 @contextmanager
 def whole_file(path: Path, mode: int = 0o666) -> Iterator[Path]:
@@ -30,6 +35,16 @@ def whole_file(path: Path, mode: int = 0o666) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+def synchronise(file: int) -> None:
+    """Make the content of an open file durable."""
+    if fcntl is not None:
+        fcntl(file, F_FULLFSYNC)
+    elif hasattr(os, "fdatasync"):
+        os.fdatasync(file)  # quicker where there is one
+    else:
+        os.fsync(file)
 
 
 def sync_folder(folder: Path) -> None:

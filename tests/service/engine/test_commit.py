@@ -160,10 +160,10 @@ def test_after_a_commit_of_unknown_outcome_a_start_finds_the_log(cut: int, tmp_p
         assert isinstance(store, SQLiteLog)
         if cut == 8:
 
-            def fail(self: Mark, head: object) -> None:
+            def fail(self: Mark, head: object, content: object) -> bool:
                 raise StorageFailed("the mark was not synchronised")
 
-            monkeypatch.setattr(Mark, "set", fail)
+            monkeypatch.setattr(Mark, "add", fail)
         else:
             store._connection = Cutting(store._connection, cut, sqlite3.OperationalError("disk I/O error"))  # type: ignore[assignment]
         errors = in_one_group(engine)

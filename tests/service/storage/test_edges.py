@@ -331,6 +331,7 @@ def test_relaxed_commits_are_synchronised_also_while_somebody_reads(tmp_path: Pa
         fsync(file)
 
     monkeypatch.setattr("os.fsync", noted)
+    monkeypatch.setattr("os.fdatasync", noted, raising=False)
     with Recommender(tmp_path / "shop", scale=(1, 5), policy=ItemMean(), durability="relaxed") as shop:
         rate(shop, 0)
         with reading_log(tmp_path / "shop"):

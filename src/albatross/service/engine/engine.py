@@ -168,6 +168,8 @@ class Engine:
     def _own(self) -> None:
         """The main function of the owner thread."""
         try:
+            if restored := self._store.restored:
+                self.complain(f"{restored} events were missing at the end of the log, after a power failure or damage; they were restored")
             self._standing.enter("compiling")
             self._aside.load_first(self._needs_all)
             self._standing.enter("replaying")
@@ -388,8 +390,7 @@ class Engine:
 
     def _finish(self) -> None:
         self._aside.join()
-        if self.options.durability != "commit":
-            self._store.flush()
+        self._store.flush()
         if self._store.head.seq > self._aside.snapshot_seq:
             self._begin_snapshot()
             self._aside.join()

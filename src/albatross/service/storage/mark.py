@@ -1,27 +1,40 @@
-"""The mark: number and hash of the last acknowledged event, in a file of its own. The log must contain that event.
+"""The mark: number and hash of the last acknowledged event, and the newest rows of the log, in a file of its own.
 
-SQLite stops reading its journal silently at the first invalid frame. After a crash that is right. After damage, or if the journal is
-lost, acknowledged events would be gone without an error. The mark is synchronised after each commit and before the client gets its
-answer, so a log that ends before its mark has lost events.
+A commit is durable when the mark is synchronised. The journal of the log is synchronised only now and then, so a client waits for one
+synchronisation and not for two. What the journal has lost, after a power failure or by damage, a start restores from the mark. A log that
+ends before its mark and cannot be restored has lost acknowledged events.
 
-The file has two slots, written in turn: if the power fails during a write, the other slot is intact.
+The file begins with two slots, written in turn: if the power fails during a write, the other slot is intact. A slot says that the log has
+all events up to one. Behind the slots are entries, one per commit. Each is on pages of its own, so a torn write touches no other. Their
+digests have a key, because the content of an entry comes from clients: it must not look like an entry.
 """
 
 import hashlib
-import os
+import secrets
 import struct
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from albatross.core.files import whole_file
+from albatross.core.files import synchronise, whole_file
 from albatross.service.api.errors import StorageFailed
 
 MARK = "mark"
 SLOT = 512
 """Bytes from one slot to the next: a disk sector, so that no write touches both."""
 LAYOUT = struct.Struct("<Q16s")
-
-_synchronise = getattr(os, "fdatasync", os.fsync)  # not every system has fdatasync, which is quicker
+"""Of a slot. A digest follows."""
+DIGEST = 16
+KEY = slice(2 * SLOT, 2 * SLOT + 16)
+"""Where the key is."""
+PAGE = 4096
+"""Entries begin at multiples of it. The slots and the key have the first page."""
+ROOM = 1 << 18
+"""Bytes for entries. With more, the journal is synchronised less often, but whoever waits for that waits longer."""
+ENTRY = struct.Struct("<4sQ16sII")
+"""Of an entry: its sign, number and hash of its last event, length and checksum of its content. A digest follows, and the content."""
+SIGN = b"rows"
 
 
 class Head(NamedTuple):
@@ -31,23 +44,61 @@ class Head(NamedTuple):
     chain: bytes
 
 
+class Entry(NamedTuple):
+    """What one commit wrote."""
+
+    head: Head
+    """Of the log after it."""
+    content: bytes
+
+
 class Mark:
     """The mark of a folder, open for writing."""
 
     def __init__(self, folder: Path) -> None:
+        """Before the first entry, the mark must be set and wiped: that makes room for entries."""
         self.path = folder / MARK
         self._file = self.path.open("r+b", buffering=0)
-        slots = _slots(self.path.read_bytes())
+        content = self.path.read_bytes()
+        slots = _slots(content)
         self._slot = 1 if slots[1] is not None and (slots[0] is None or slots[1] > slots[0]) else 0
         """The newer slot. The next write goes to the other."""
+        self._key = content[KEY] if any(content[KEY]) else secrets.token_bytes(16)
+        self._next = PAGE
+        """Where the next entry begins."""
+        self._used = ROOM
+        """Bytes for entries that may not be zero."""
 
-    def set(self, head: Head) -> None:
-        """Write the head. It is on disk when this returns."""
+    def add(self, head: Head, content: bytes) -> bool:
+        """Write an entry. It is on disk when this returns True. False: there is no room for it, and nothing was written."""
+        start = ENTRY.pack(SIGN, *head, len(content), zlib.crc32(content))
+        written = start + _digest(start, self._key) + content
+        end = self._next + len(written)
+        if end > PAGE + ROOM:
+            return False
+        self._write(self._next, written)
+        self._next = -(-end // PAGE) * PAGE
+        self._used = max(self._used, self._next - PAGE)
+        return True
+
+    def set(self, head: Head, wipe: bool = False) -> None:
+        """The log itself has everything up to `head`. It is on disk when this returns, and the next entry overwrites the first.
+
+        With `wipe`, nothing is left of the entries.
+        """
         self._slot = 1 - self._slot
+        self._next = PAGE
+        start = LAYOUT.pack(*head)
+        self._write(self._slot * SLOT, start + _digest(start))
+        if wipe and self._used:
+            self._write(KEY.start, self._key.ljust(PAGE - KEY.start, b"\0") + bytes(self._used))
+            self._used = 0
+
+    def _write(self, at: int, content: bytes) -> None:
         try:
-            self._file.seek(self._slot * SLOT)
-            self._file.write(_encoded(head))
-            _synchronise(self._file.fileno())
+            self._file.seek(at)
+            self._file.write(content)
+            synchronise(self._file.fileno())
         except OSError as error:
             raise StorageFailed(f"{self.path} could not be written ({error}); nothing more is accepted until a restart") from error
 
@@ -57,30 +108,50 @@ class Mark:
 
 def read_mark(folder: Path) -> Head | None:
     """The mark of a folder, or None if there is no readable one."""
-    try:
-        content = (folder / MARK).read_bytes()
-    except OSError:
-        return None
-    return max((head for head in _slots(content) if head is not None), default=None)
+    content = _content_of(folder)
+    slots = (head for head in _slots(content) if head is not None)
+    return max((*slots, *(entry.head for entry in _entries(content))), default=None)
+
+
+def read_entries(folder: Path) -> list[Entry]:
+    """The entries of the mark, oldest first. Some may be older than the slots: they were not overwritten yet."""
+    return sorted(_entries(_content_of(folder)))
 
 
 def write_mark(folder: Path, head: Head) -> None:
-    """Replace the mark, whatever it was."""
+    """Replace the mark, whatever it was, by one without entries."""
     with whole_file(folder / MARK, 0o600) as partial:
-        partial.write_bytes(_encoded(head).ljust(SLOT, b"\0") + bytes(SLOT))
+        start = LAYOUT.pack(*head)
+        partial.write_bytes((start + _digest(start)).ljust(SLOT, b"\0") + bytes(SLOT))
+
+
+def _content_of(folder: Path) -> bytes:
+    try:
+        return (folder / MARK).read_bytes()
+    except OSError:
+        return b""
 
 
 def _slots(content: bytes) -> tuple[Head | None, Head | None]:
-    return _decoded(content[:SLOT]), _decoded(content[SLOT:])
-
-
-def _encoded(head: Head) -> bytes:
-    content = LAYOUT.pack(*head)
-    return content + hashlib.blake2b(content, digest_size=16).digest()
+    return _decoded(content[:SLOT]), _decoded(content[SLOT : 2 * SLOT])
 
 
 def _decoded(slot: bytes) -> Head | None:
-    content, digest = slot[: LAYOUT.size], slot[LAYOUT.size : LAYOUT.size + 16]
-    if len(digest) < 16 or hashlib.blake2b(content, digest_size=16).digest() != digest:
-        return None
-    return Head(*LAYOUT.unpack(content))
+    start, digest = slot[: LAYOUT.size], slot[LAYOUT.size : LAYOUT.size + DIGEST]
+    return Head(*LAYOUT.unpack(start)) if len(digest) == DIGEST and _digest(start) == digest else None
+
+
+def _entries(content: bytes) -> Iterator[Entry]:
+    """All entries that are complete: one that is not was never acknowledged, or is damaged."""
+    key, first = content[KEY], ENTRY.size + DIGEST
+    for at in range(PAGE, len(content) - first, PAGE):
+        start = content[at : at + ENTRY.size]
+        if start.startswith(SIGN) and _digest(start, key) == content[at + ENTRY.size : at + first]:
+            _, seq, chain, length, checksum = ENTRY.unpack(start)
+            rows = content[at + first : at + first + length]
+            if len(rows) == length and zlib.crc32(rows) == checksum:
+                yield Entry(Head(seq, chain), rows)
+
+
+def _digest(start: bytes, key: bytes = b"") -> bytes:
+    return hashlib.blake2b(start, digest_size=DIGEST, key=key).digest()

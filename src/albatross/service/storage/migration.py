@@ -21,8 +21,9 @@ from albatross.service.storage.folder import LOG, SNAPSHOTS
 from albatross.service.storage.handles import answer_handle
 from albatross.service.storage.mark import read_mark
 from albatross.service.storage.reading import check_log
-from albatross.service.storage.sqlite.log import SQLiteLog, create_log
+from albatross.service.storage.sqlite.log import SQLiteLog, create_log, restore
 from albatross.service.storage.sqlite.log_reader import CHUNK, LogReader, format_of
+from albatross.service.storage.sqlite.tail import missing_rows
 from albatross.service.storage.store import NO_CHAIN, DamagedLog, Row, check_mark, check_rows
 
 ANSWERED = b"answered"
@@ -116,6 +117,11 @@ def reading_log(folder: Path) -> Iterator[LogReader]:
     known = format_of(folder / LOG)
     if known == FORMAT:
         mark = read_mark(folder)  # before the log is opened, so that the mark cannot be newer than the log
+        with contextlib.closing(LogReader(folder / LOG)) as log:
+            lost = mark is not None and mark.seq > log.head.seq and bool(missing_rows(folder, log).rows)
+        if lost:
+            with contextlib.suppress(OSError):  # it may only be read
+                restore(folder)
         with contextlib.closing(LogReader(folder / LOG)) as log:
             check_mark(str(folder), mark, log)
             yield log

@@ -115,6 +115,10 @@ class Store(ReadableLog, Protocol):
         """Whether `append` raises `HandleTaken`. Otherwise every handle must be looked for first."""
 
     @property
+    def restored(self) -> int:
+        """How many acknowledged events were missing at the opening, and were restored."""
+
+    @property
     def beat(self) -> float | None:
         """Seconds between two calls of `keep`, also while nothing is written; None: it need not be called."""
 
@@ -131,7 +135,7 @@ class Store(ReadableLog, Protocol):
         """
 
     def flush(self) -> None:
-        """Make durable what was appended with relaxed durability."""
+        """Make everything durable in the log itself, also what was appended with relaxed durability."""
 
     def size(self) -> int | None:
         """The size of the log in bytes, if it is known."""

@@ -46,6 +46,7 @@ class PostgresLog(PostgresReader):
     """The log of a shard, open for writing by the owner of its lease. With `durable`, a commit is on the server's disk when it returns."""
 
     refuses_taken = True
+    restored = 0
 
     def __init__(self, address: str, shard: int = 0, durable: bool = True) -> None:
         self.where, self.shard, self.durable = name_of(address), shard, durable
@@ -173,11 +174,13 @@ class PostgresLog(PostgresReader):
     def keep(self) -> None:
         """Notice a lost lease or connection without a write; and make relaxed commits durable."""
         self._check_lease()
-        if not self.durable and self._head.seq > self._flushed:
+        if self._head.seq > self._flushed:
             self.flush()
 
     def flush(self) -> None:
         """A commit that waits for the disk makes all earlier ones durable too."""
+        if self.durable:  # each did
+            return
         with self._committing(), self._session.transaction():
             self._session.execute("SET LOCAL synchronous_commit = on")
             self._own(self._head)

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from albatross.core.errors import InvalidInput
-from albatross.core.files import sync_folder
+from albatross.core.files import sync_folder, synchronise
 from albatross.service.api.errors import DiskFull, StorageFailed
 from albatross.service.storage.events import FORMAT
-from albatross.service.storage.folder import LOG
-from albatross.service.storage.mark import Head, Mark, read_mark, write_mark
+from albatross.service.storage.folder import LOG, FolderLock
+from albatross.service.storage.mark import Head, Mark, write_mark
 from albatross.service.storage.sqlite.log_reader import UNREADABLE, LogReader, connect, refusal
-from albatross.service.storage.store import NO_CHAIN, HandleTaken, Row, Written, chained, check_mark
+from albatross.service.storage.sqlite.tail import Tail, encode_tail, missing_rows
+from albatross.service.storage.store import NO_CHAIN, HandleTaken, Row, Written, chained
 
 ROWS_AT_ONCE = (64, 16, 4, 1)
 """Rows per INSERT statement. There are few sizes, so that SQLite can reuse prepared statements."""
@@ -49,6 +50,7 @@ class SQLiteLog(LogReader):
         self.path = folder / LOG
         self.durable = durable
         self.beat = None if durable else FLUSH_SECONDS
+        self.restored = 0
         self._flushed = 0
         self._journal = str(self.path) + "-wal"
         self._unsettled = 0
@@ -57,12 +59,12 @@ class SQLiteLog(LogReader):
         """Whether erased rows may still be in the journal. True at first, because an earlier process may have erased some."""
         # Check before any write: a refused folder stays as it is, including its journal.
         with contextlib.closing(LogReader(self.path)) as found:
-            check_mark(str(folder), read_mark(folder), found)
+            missing = missing_rows(folder, found)
         self._connection = connect(self.path)
         try:
             for pragma in (
                 "journal_mode = WAL",
-                f"synchronous = {'FULL' if durable else 'NORMAL'}",
+                "synchronous = NORMAL",  # it synchronises what a checkpoint needs; `_commit` does the rest
                 "fullfsync = ON",
                 "wal_autocheckpoint = 0",  # a commit does not report a failed checkpoint; `_checkpoint` does
                 "secure_delete = ON",
@@ -71,14 +73,25 @@ class SQLiteLog(LogReader):
                 self._connection.execute(f"PRAGMA {pragma}").fetchall()
             if self._connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
                 raise InvalidInput(f"{folder} is on a file system on which SQLite cannot keep a journal; accepted: a local disk")
+            self._restore(missing)
             self._head = self._last()
+            self._mark = Mark(folder)
+            self.flush(wipe=True)  # an earlier process may have left entries
         except UNREADABLE as error:
             self._connection.close()
             raise refusal(self.path, error) from error
         except BaseException:
             self._connection.close()
             raise
-        self._mark = Mark(folder)
+
+    def _restore(self, missing: Tail) -> None:
+        """Write the rows that the mark has and the log has not."""
+        self.restored = len(missing.rows)
+        if missing.rows:
+            self._connection.execute("BEGIN IMMEDIATE")
+            _insert(self._connection, "log", 4, missing.rows)
+            _insert(self._connection, "handles", 3, missing.handles)
+            self._connection.execute("COMMIT")
 
     def append(self, rows: Sequence[Row]) -> None:
         self._commit(rows, ())
@@ -87,7 +100,7 @@ class SQLiteLog(LogReader):
         self._erasing |= private  # until the old pages have left the journal too
         self._commit([tombstone], rows)
 
-    def _commit(self, rows: Sequence[Row], erased: Iterable[tuple[int, Sequence[bytes]]]) -> None:
+    def _commit(self, rows: Sequence[Row], erased: Sequence[tuple[int, Sequence[bytes]]]) -> None:
         written = chained(self._head, rows)
         handles = [(handle, line[0], content) for row, line in zip(rows, written, strict=True) for handle, content in row.handles]
         connection = self._connection
@@ -110,8 +123,8 @@ class SQLiteLog(LogReader):
                 raise DiskFull(f"there is no room for {self.path} to grow ({error}); nothing of this was kept") from error
             raise StorageFailed(f"{self.path} could not be written ({error}); nothing more is accepted until a restart") from error
         self._head = Head(written[-1][0], written[-1][3])
-        if self.durable:
-            self._mark.set(self._head)
+        if erased or (self.durable and not self._mark.add(self._head, encode_tail(Tail(written, handles)))):
+            self.flush(wipe=bool(erased))  # an entry does not tell what was erased
         self._unsettled += sum(PAGE + len(line[1] or b"") for line in written)
         if self._erasing or self._unsettled > JOURNAL_BYTES:
             self._checkpoint()
@@ -138,16 +151,19 @@ class SQLiteLog(LogReader):
         if self._head.seq > self._flushed:
             self.flush()
 
-    def flush(self) -> None:
-        """Synchronise the journal itself: a checkpoint stops at pages that a reader still uses."""
+    def flush(self, wipe: bool = False) -> None:
+        """Synchronise the journal itself: a checkpoint stops at pages that a reader still uses.
+
+        With `wipe`, nothing is left of the rows in the mark.
+        """
         try:
             with open(self._journal, "rb+") as journal:  # noqa: PTH123 - it has the name that SQLite gave it
-                os.fsync(journal.fileno())
+                synchronise(journal.fileno())
         except FileNotFoundError:
             self._checkpoint()
         except OSError as error:
             raise StorageFailed(f"{self.path} could not be synchronised ({error}); nothing more is accepted until a restart") from error
-        self._mark.set(self._head)
+        self._mark.set(self._head, wipe)
         self._flushed = self._head.seq
 
     def size(self) -> int | None:
@@ -158,8 +174,20 @@ class SQLiteLog(LogReader):
         return sum(sizes) if sizes else None
 
     def close(self) -> None:
+        if self._flushed == self._head.seq:  # otherwise its rows may be nowhere else
+            with contextlib.suppress(StorageFailed):
+                self._mark.set(self._head, wipe=True)
         self._connection.close()
         self._mark.close()
+
+
+def restore(folder: Path) -> None:
+    """Restore what the journal of a log has lost, if the mark has it. Raises `InvalidInput` if another process uses the folder."""
+    lock = FolderLock(folder)
+    try:
+        SQLiteLog(folder).close()
+    finally:
+        lock.release()
 
 
 def _insert(connection: sqlite3.Connection, table: str, columns: int, rows: Sequence[tuple[Any, ...]]) -> None:

@@ -52,6 +52,18 @@ def test_a_power_failure_that_takes_the_journal_loses_nothing(tmp_path: Path, ca
         assert shop.version().ratings == 60
 
 
+def test_no_loss_is_accepted_that_can_be_mended(tmp_path: Path) -> None:
+    folder, failed = tmp_path / "shop", tmp_path / "failed"
+    with begin(folder) as shop:
+        rate(shop, range(3))
+        copy(folder, failed, LOG, JOURNAL)
+        rate(shop, range(3, 9))
+        copy(folder, failed, MARK)
+    assert main(["doctor", str(failed), "--accept-loss"]) == 0
+    with Recommender(failed) as shop:
+        assert shop.version().ratings == 9
+
+
 def test_what_was_restored_is_reported(tmp_path: Path) -> None:
     folder, failed = tmp_path / "shop", tmp_path / "failed"
     with begin(folder) as shop:

@@ -13,7 +13,7 @@ from albatross.service.storage.mark import Head, read_mark, write_mark
 from albatross.service.storage.migration import check_folder, open_log, reading_log
 from albatross.service.storage.snapshots import remove_all
 from albatross.service.storage.sqlite.backup import copy_folder, keep_backup
-from albatross.service.storage.sqlite.log import create_log
+from albatross.service.storage.sqlite.log import SQLiteLog, create_log
 from albatross.service.storage.sqlite.log_reader import LogReader
 from albatross.service.storage.store import ReadableLog, Row, Store
 
@@ -150,6 +150,8 @@ class FolderHome:
     def accept_loss(self) -> tuple[Head | None, Head]:
         lock = FolderLock(self.folder)
         try:
+            with contextlib.suppress(InvalidInput):  # it may be whole, or become whole
+                SQLiteLog(self.folder).close()
             with closing(LogReader(self.folder / LOG)) as log:
                 for _ in log.read():  # the remaining rows must be valid
                     pass

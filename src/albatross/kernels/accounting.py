@@ -34,6 +34,8 @@ class Brief(NamedTuple):
 BRIEF = Brief()
 NAMED, NAMED_COLUMNS = len(BRIEF), 3
 """Column of the first named rating, and number of columns of each. Its item is `NOTHING` if there is none."""
+MOST_NAMED = 2
+"""Number of the user's ratings that are named as the reason."""
 
 
 class Account(NamedTuple):
@@ -131,15 +133,16 @@ def account_for(
         for more in range(2):
             account.widths[place, more] = _width(state, settings, scratch, user, item, more)
     brief = account.brief[place]
-    brief[BRIEF.own] = _rated(state, user, item)[0] if known else 0
     count = _attribute(state, settings, scratch, user, item, account.rated, account.parts) if known else 0
     account.sizes[1] = brief[BRIEF.rated] = count
     if count > account.rated.size:
         return
     largest, told = account.largest[place], account.largest_parts[place]
     brief[BRIEF.total] = 0.0
+    met = known and count == UNKNOWN
     for position in range(count):
         part = account.parts[position]
+        met = met or account.rated[position] == item
         brief[BRIEF.total] += part
         behind = min(position, told.size)
         while behind > 0 and abs(told[behind - 1]) < abs(part):
@@ -148,17 +151,21 @@ def account_for(
                 largest[behind + 1], told[behind + 1] = largest[behind], told[behind]
         if behind < told.size:
             largest[behind], told[behind] = account.rated[position], part
+    brief[BRIEF.own] = _rated(state, user, item)[0] if met else 0
     account.sizes[2] = max(min(count, told.size), 0)
     all_parts = 0.0
     for position in range(account.sizes[2]):
         all_parts += abs(told[position])
     least = WORTH_NAMING * all_parts
+    liked, ratings = 0, account.ratings[place]
     for position in range(account.sizes[2]):
+        speaks = told[position] > 0.0 and told[position] >= least
         plays, total = 0, 0.0
-        if whole or (told[position] > 0.0 and told[position] >= least):  # no other is named, and looking it up takes a walk
+        if whole or (speaks and liked < MOST_NAMED):  # looking it up takes a walk
             plays, total = _rated(state, user, largest[position])
-        account.ratings[place, position] = total / plays if plays > 0 else math.nan
-    _name(largest, account.ratings[place], told, account.sizes[2], least, average, brief)
+        ratings[position] = total / plays if plays > 0 else math.nan
+        liked += speaks and ratings[position] >= average
+    _name(largest, ratings, told, account.sizes[2], least, average, brief)
 
 
 @kernel

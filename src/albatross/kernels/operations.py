@@ -128,7 +128,7 @@ def attribute(state: Any, settings: Any, scratch: Any, user: int, item: int, ite
     """Write the contribution of each item the user has rated to the predicted reward of an item. Returns their number.
 
     For policies whose mean is linear in the user's ratings. The mean minus all contributions is the prediction without these ratings.
-    Fills the arrays only if all contributions fit.
+    If there are more than the arrays have places, only these are filled.
     """
     return _implementations[attribute][type(state)](state, settings, scratch, user, item, items, parts)  # type: ignore[no-any-return]
 

@@ -57,16 +57,6 @@ def places(n_pairs: int) -> int:
 
 
 @kernel
-def count_pairs(pairs: Pairs, user: int) -> int:
-    """How many items the user has rated."""
-    count, entry = 0, pairs.first[user]
-    while entry != NOTHING:
-        count += 1
-        entry = pairs.following[entry]
-    return count
-
-
-@kernel
 def find_pair(pairs: Pairs, user: int, item: int) -> int:
     """The entry of a pair, or `NOTHING`."""
     entry = pairs.first[user]

@@ -8,14 +8,12 @@ from numpy.typing import NDArray
 
 from albatross.core.agent import Agent
 from albatross.core.asking.beliefs import Parts
-from albatross.kernels.accounting import NAMED, NAMED_COLUMNS, UNKNOWN, Account, account_for, describe
+from albatross.kernels.accounting import MOST_NAMED, NAMED, NAMED_COLUMNS, UNKNOWN, Account, account_for, describe
 from albatross.kernels.building.addressing import by_address
 from albatross.kernels.building.keeping import Kept, parts_of
 
 MOST_PARTS = 12
 """Number of the user's ratings listed per item: those with the largest contributions."""
-MOST_NAMED = 2
-"""Number of them that are named as the reason."""
 USUAL_LENGTH, USUAL_RATED = 6, 64
 """Initial sizes for a belief, and for the ratings of one user; the arrays grow when needed."""
 

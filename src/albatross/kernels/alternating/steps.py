@@ -29,7 +29,7 @@ from albatross.kernels.linear import (
     unpack,
 )
 from albatross.kernels.operations import Belief, Items, Slate
-from albatross.kernels.pairs import NOTHING, count_pairs, remember
+from albatross.kernels.pairs import NOTHING, remember
 from albatross.kernels.search.arranging import Catalogue
 from albatross.kernels.search.catalogue import SEARCHED_SHARE, SmallCatalogue, is_large, new_catalogue, note_change, search
 from albatross.kernels.search.scoring import best_position, optimistic_scores, scoring_block
@@ -118,9 +118,6 @@ def place_user(state: Any, settings: Any, scratch: Ellipsoid, user: int) -> None
 def attribute_mean(state: Any, settings: Any, scratch: Ellipsoid, user: int, item: int, items: Items, parts: Vector) -> int:
     """The contribution of each item the user has rated to ⟨μ, x⟩: with μ = V⁻¹ Σ y_j x_j, it is y_j ⟨x_j, V⁻¹ x⟩."""
     pairs = state.pairs
-    count = count_pairs(pairs, user)
-    if parts.size < count:
-        return count
     scratch.current[0] = -1  # so that the factor is recomputed from V
     place_user(state, settings, scratch, user)
     solved = scratch.change
@@ -128,12 +125,14 @@ def attribute_mean(state: Any, settings: Any, scratch: Ellipsoid, user: int, ite
         solved[a] = state.item_factors[item, a]
     solve_lower(scratch.factor, solved, solved)
     solve_upper(scratch.factor, solved, solved)
-    entry = pairs.first[user]
-    for position in range(count):
-        other, part = pairs.items[entry], 0.0
-        for a in range(solved.size):
-            part += solved[a] * state.item_factors[other, a]
-        items[position], parts[position] = other, pairs.totals[entry] * part
+    count, entry = 0, pairs.first[user]
+    while entry != NOTHING:
+        if count < parts.size:
+            other, part = pairs.items[entry], 0.0
+            for a in range(solved.size):
+                part += solved[a] * state.item_factors[other, a]
+            items[count], parts[count] = other, pairs.totals[entry] * part
+        count += 1
         entry = pairs.following[entry]
     return count
 

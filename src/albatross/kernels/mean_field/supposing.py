@@ -15,7 +15,7 @@ from albatross.kernels.mean_field.moments import add_moments, expected_mean, fit
 from albatross.kernels.mean_field.partners import pair_weight
 from albatross.kernels.mean_field.valuing import describe_stranger, top_of_scale
 from albatross.kernels.operations import Items, Slate
-from albatross.kernels.pairs import NOTHING, count_pairs, find_pair
+from albatross.kernels.pairs import NOTHING, find_pair
 
 
 @kernel
@@ -104,9 +104,6 @@ def adjust_supposed(
 def attribute_mean(state: Any, settings: Any, scratch: Any, user: int, item: int, items: Items, parts: Vector) -> int:
     """By ⟨z, m⟩, m = G⁻¹ Σ w (E[x] (y − g) − E[x o]), z the regressors of the item; and by memory, where the pair itself was rated."""
     pairs, figures = state.pairs, state.figures[0]
-    count = count_pairs(pairs, user)
-    if parts.size < count:
-        return count
     work, moments = scratch.room.work, scratch.stranger
     size = work.mean.size
     one, last = row_start(size - 1), row_start(size)
@@ -116,18 +113,23 @@ def attribute_mean(state: Any, settings: Any, scratch: Any, user: int, item: int
     for a in range(size):
         solved[a] = moments[one + a]
     solve(work, solved, work.mean)
-    pair = find_pair(pairs, user, item)
-    own = 0.0 if pair == NOTHING else settings.memory * part_of_pair(figures.memory, pairs.plays[pair])
-    entry = pairs.first[user]
-    for position in range(count):
-        other, plays = pairs.items[entry], pairs.plays[entry]
-        weight, average, part = weight_for_user(state, state.item_moments[other], plays), pairs.totals[entry] / plays, 0.0
-        for a in range(size):
-            right = (average - figures.origin) * state.item_moments[other, one + a] - state.item_moments[other, last + a]
-            part += solved[a] * weight * right
-        items[position] = other
-        parts[position] = (1.0 - own) * part + (own * average if other == item else 0.0)
+    count, place, own, remembered, entry = 0, NOTHING, 0.0, 0.0, pairs.first[user]
+    while entry != NOTHING:
+        if count < parts.size:
+            other, plays = pairs.items[entry], pairs.plays[entry]
+            weight, average, part = weight_for_user(state, state.item_moments[other], plays), pairs.totals[entry] / plays, 0.0
+            for a in range(size):
+                right = (average - figures.origin) * state.item_moments[other, one + a] - state.item_moments[other, last + a]
+                part += solved[a] * weight * right
+            items[count], parts[count] = other, part
+            if other == item:
+                place, own, remembered = count, settings.memory * part_of_pair(figures.memory, plays), average
+        count += 1
         entry = pairs.following[entry]
+    if place != NOTHING:
+        for position in range(min(count, parts.size)):
+            parts[position] *= 1.0 - own
+        parts[place] += own * remembered
     return count
 
 

@@ -82,20 +82,22 @@ def reasons_for(
         rated, total, own, first, first_rating, first_part, second, second_rating, second_part = brief
         mean, score, explored, others = shown.mean, shown.score, shown.explored, total
         parts: list[Contribution] = []
+        named = ""
         if first != NOTHING:
-            parts.append(Contribution(names[int(first)], first_rating, first_part))
+            named = names[int(first)]
+            parts.append(Contribution(named, first_rating, first_part))
             others -= first_part
-        if second != NOTHING:
-            parts.append(Contribution(names[int(second)], second_rating, second_part))
-            others -= second_part
+            if second != NOTHING:
+                parts.append(Contribution(names[int(second)], second_rating, second_part))
+                named = f"{named} and {parts[1].item}"
+                others -= second_part
         ratings = count_of(number) if number < n_known else 0
         why: list[str] = []
         if ratings < FEW:  # then the user's ratings show that they rate high, not that they would like this item
             why.append("new, so we try it")
         else:
-            if parts:
-                verb = "liked" if first_rating >= average else "did not like"
-                why.append(f"because you {verb} {' and '.join([part.item for part in parts])}")
+            if named:
+                why.append(f"because you liked {named}" if first_rating >= average else f"because you did not like {named}")
             if sum_of(number) >= ratings * popular:
                 why.append("popular with everybody")
             if explored:

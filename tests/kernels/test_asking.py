@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from albatross import Agent
-from albatross.kernels.alternating.asking import ask_for
+from albatross.kernels.asking import ask_for
 from albatross.kernels.alternating.steps import CACHED_SUMS
 from albatross.kernels.compiling import program
 from albatross.policies.alb import ALB

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from albatross.kernels.alternating.asking import ask_for
+from albatross.kernels.asking import ask_for
 from albatross.kernels.compiling import kernel
 from albatross.kernels.linear import (
     Matrix,

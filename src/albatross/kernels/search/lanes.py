@@ -11,12 +11,19 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from albatross.kernels.asking import emit_ask
 from albatross.kernels.written_out import PACKED, SIZE
 
 write: Any = cgutils  # it has no type hints
 
 LANES = 16
 """Items at a time: four vector registers of 256 bits, enough independent sums to hide the latency of an addition."""
+
+LINE = 8
+"""Numbers in a line of memory."""
+
+AHEAD = 16 * LANES
+"""Items that pass before what is asked for arrives from main memory, even if their vectors are short."""
 
 NUMBERS = ir.VectorType(ir.DoubleType(), LANES)
 ZEROS = NUMBERS([0.0] * LANES)
@@ -65,6 +72,12 @@ class Emitter:
     def load(self, vector: Any, start: Any) -> Any:
         return self.builder.load(self.builder.bitcast(self.pointer(vector, start), NUMBERS.as_pointer()), align=8)
 
+    def ask_ahead(self, coordinates: Any, row: Any, start: Any) -> None:
+        """Ask for a coordinate of items that come soon. A processor foresees few columns at a time by itself, and there may be many."""
+        for line in range(0, LANES, LINE):
+            place = self.pointer(coordinates, row, start)
+            emit_ask(self.builder, self.builder.gep(place, [start.type(AHEAD + line)]))
+
     def root(self, numbers: Any) -> Any:
         return self._call("sqrt", numbers)
 
@@ -98,6 +111,7 @@ def _scores(context, coordinates, start, center, whitener, radius, scores, means
         rank = emitter.length(center)
         squares = write.alloca_once_value(builder, ZEROS)
         with write.for_range(builder, rank) as loop:
+            emitter.ask_ahead(coordinates, loop.index, start)
             projection = emitter.project(whitener, (loop.index,), builder.add(loop.index, loop.index.type(1)), coordinates, start)
             builder.store(builder.fadd(builder.load(squares), builder.fmul(projection, projection)), squares)
         mean = emitter.project(center, (), rank, coordinates, start)

@@ -18,14 +18,18 @@ READING, NEAREST, DATA = _CHOICE(0), _CHOICE(3), _CHOICE(1)
 """What LLVM wants to know: for reading or writing, into which cache, data or instructions."""
 
 
+def emit_ask(builder: Any, place: Any) -> None:
+    """Ask for the line of memory at this place. It need not be a valid one."""
+    asked = ir.FunctionType(ir.VoidType(), [_BYTES, _CHOICE, _CHOICE, _CHOICE])
+    ask = write.get_or_insert_function(builder.module, asked, "llvm.prefetch.p0i8")
+    builder.call(ask, [builder.bitcast(place, _BYTES), READING, NEAREST, DATA])
+
+
 def _asking(context, table, row, column):  # type: ignore[no-untyped-def]
     def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         kind = signature.args[0]
         array = context.make_array(kind)(context, builder, arguments[0])
-        place = write.get_item_pointer(context, builder, kind, array, arguments[1:], wraparound=False)
-        asked = ir.FunctionType(ir.VoidType(), [_BYTES, _CHOICE, _CHOICE, _CHOICE])
-        ask = write.get_or_insert_function(builder.module, asked, "llvm.prefetch.p0i8")
-        builder.call(ask, [builder.bitcast(place, _BYTES), READING, NEAREST, DATA])
+        emit_ask(builder, write.get_item_pointer(context, builder, kind, array, arguments[1:], wraparound=False))
         return context.get_dummy_value()
 
     return types.void(table, types.intp, types.intp), emit

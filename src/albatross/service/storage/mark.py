@@ -91,6 +91,7 @@ class Mark:
         except OSError as error:
             if error.errno not in NO_SPACE:
                 raise self._failure(error) from error
+            self._file.truncate(length)  # what space there is, the log needs more
             return 0
         return ROOM
 

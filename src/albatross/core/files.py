@@ -1,5 +1,6 @@
 """Files that are written completely or not at all."""
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -40,7 +41,12 @@ def whole_file(path: Path, mode: int = 0o666) -> Iterator[Path]:
 def synchronise(file: int) -> None:
     """Make the content of an open file durable."""
     if fcntl is not None:
-        fcntl(file, F_FULLFSYNC)
+        try:
+            fcntl(file, F_FULLFSYNC)
+        except OSError as error:
+            if error.errno not in (errno.ENOTSUP, errno.ENOTTY, errno.EINVAL):
+                raise
+            os.fsync(file)  # not every file system can do more
     elif hasattr(os, "fdatasync"):
         os.fdatasync(file)  # quicker where there is one
     else:

@@ -9,13 +9,14 @@ from typing import Protocol
 from albatross.core.errors import InvalidInput
 from albatross.service.storage.folder import LOG, FolderLock, check_begun, make_folder, remove_unfinished, tidy
 from albatross.service.storage.keyring import FileKeyring, Keyring
-from albatross.service.storage.mark import Head, read_mark, write_mark
+from albatross.service.storage.mark import Head, read_marked, write_mark
 from albatross.service.storage.migration import check_folder, open_log, reading_log
 from albatross.service.storage.snapshots import remove_all
 from albatross.service.storage.sqlite.backup import copy_folder, keep_backup
 from albatross.service.storage.sqlite.log import SQLiteLog, create_log
 from albatross.service.storage.sqlite.log_reader import LogReader
-from albatross.service.storage.store import ReadableLog, Row, Store
+from albatross.service.storage.sqlite.tail import missing_rows
+from albatross.service.storage.store import DamagedLog, ReadableLog, Row, Store
 
 POSTGRES = ("postgresql://", "postgres://")
 """Prefixes of a PostgreSQL address."""
@@ -149,20 +150,24 @@ class FolderHome:
 
     def accept_loss(self) -> tuple[Head | None, Head]:
         lock = FolderLock(self.folder)
+        mendable = False
         try:
-            with contextlib.suppress(InvalidInput):  # it may be whole, or become whole
-                SQLiteLog(self.folder).close()
+            before = read_marked(self.folder)
+            with contextlib.suppress(DamagedLog), closing(LogReader(self.folder / LOG)) as log:
+                mendable = bool(missing_rows(str(self.folder), before, log).rows)
+            if mendable:
+                SQLiteLog(self.folder).close()  # an error, like that of a full disk, is no reason to lose them
             with closing(LogReader(self.folder / LOG)) as log:
                 for _ in log.read():  # the remaining rows must be valid
                     pass
                 if log.head.seq == 0:
                     raise InvalidInput(f"{self.folder}: nothing is left of the log; accepted: a log with at least its first event")
-                before, now = read_mark(self.folder), log.head
+                now = log.head
             remove_all(self.folder)  # some may contain lost events
             write_mark(self.folder, now)
         finally:
             lock.release()
-        return before, now
+        return before.head, now
 
 
 def is_address(where: str | Path) -> bool:

@@ -9,6 +9,7 @@ all events up to one. Behind the slots are entries, one per commit. Each is on p
 digests have a key, because the content of an entry comes from clients: it must not look like an entry.
 """
 
+import errno
 import hashlib
 import secrets
 import struct
@@ -35,6 +36,8 @@ ROOM = 1 << 18
 ENTRY = struct.Struct("<4sQ16sII")
 """Of an entry: its sign, number and hash of its last event, length and checksum of its content. A digest follows, and the content."""
 SIGN = b"rows"
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Errors of a file that cannot grow."""
 
 
 class Head(NamedTuple):
@@ -52,6 +55,15 @@ class Entry(NamedTuple):
     content: bytes
 
 
+class Marked(NamedTuple):
+    """What a mark says."""
+
+    head: Head | None
+    """The last event that was acknowledged; None if nothing in the mark is sound."""
+    entries: list[Entry]
+    """Oldest first. Some may be older than the slots: they were not overwritten yet."""
+
+
 class Mark:
     """The mark of a folder, open for writing."""
 
@@ -66,15 +78,29 @@ class Mark:
         self._key = content[KEY] if any(content[KEY]) else secrets.token_bytes(16)
         self._next = PAGE
         """Where the next entry begins."""
-        self._used = ROOM
+        self._room = self._grow(len(content))
+        """Bytes for entries."""
+        self._used = max(self._room, len(content) - PAGE)
         """Bytes for entries that may not be zero."""
+
+    def _grow(self, length: int) -> int:
+        """Make room for entries, or none on a full disk: then each commit synchronises the journal."""
+        try:
+            if length < PAGE + ROOM:
+                self._put(length, bytes(PAGE + ROOM - length))
+        except OSError as error:
+            if error.errno not in NO_SPACE:
+                raise self._failure(error) from error
+            self._file.truncate(length)  # what space there is, the log needs more
+            return 0
+        return ROOM
 
     def add(self, head: Head, content: bytes) -> bool:
         """Write an entry. It is on disk when this returns True. False: there is no room for it, and nothing was written."""
         start = ENTRY.pack(SIGN, *head, len(content), zlib.crc32(content))
         written = start + _digest(start, self._key) + content
         end = self._next + len(written)
-        if end > PAGE + ROOM:
+        if end > PAGE + self._room:
             return False
         self._write(self._next, written)
         self._next = -(-end // PAGE) * PAGE
@@ -90,32 +116,44 @@ class Mark:
         self._next = PAGE
         start = LAYOUT.pack(*head)
         self._write(self._slot * SLOT, start + _digest(start))
-        if wipe and self._used:
+        if wipe and self._used > 0:
             self._write(KEY.start, self._key.ljust(PAGE - KEY.start, b"\0") + bytes(self._used))
             self._used = 0
 
     def _write(self, at: int, content: bytes) -> None:
         try:
-            self._file.seek(at)
-            self._file.write(content)
-            synchronise(self._file.fileno())
+            self._put(at, content)
         except OSError as error:
-            raise StorageFailed(f"{self.path} could not be written ({error}); nothing more is accepted until a restart") from error
+            raise self._failure(error) from error
+
+    def _put(self, at: int, content: bytes) -> None:
+        self._file.seek(at)
+        left = memoryview(content)
+        while left:  # on a disk that is nearly full, one call writes a part and reports no error
+            left = left[self._file.write(left) :]
+        synchronise(self._file.fileno())
+
+    def _failure(self, error: OSError) -> StorageFailed:
+        return StorageFailed(f"{self.path} could not be written ({error}); nothing more is accepted until a restart")
 
     def close(self) -> None:
         self._file.close()
 
 
 def read_mark(folder: Path) -> Head | None:
-    """The mark of a folder, or None if there is no readable one."""
-    content = _content_of(folder)
-    slots = (head for head in _slots(content) if head is not None)
-    return max((*slots, *(entry.head for entry in _entries(content))), default=None)
+    """The last event that the mark of a folder has, or None if there is no readable one."""
+    return read_marked(folder).head
 
 
-def read_entries(folder: Path) -> list[Entry]:
-    """The entries of the mark, oldest first. Some may be older than the slots: they were not overwritten yet."""
-    return sorted(_entries(_content_of(folder)))
+def read_marked(folder: Path) -> Marked:
+    """The mark of a folder. All of it is read at once, because a writer may go on."""
+    try:
+        content = (folder / MARK).read_bytes()
+    except OSError:
+        content = b""
+    entries = sorted(_entries(content))
+    slots = [head for head in _slots(content) if head is not None]
+    return Marked(max((*slots, *(entry.head for entry in entries)), default=None), entries)
 
 
 def write_mark(folder: Path, head: Head) -> None:
@@ -123,13 +161,6 @@ def write_mark(folder: Path, head: Head) -> None:
     with whole_file(folder / MARK, 0o600) as partial:
         start = LAYOUT.pack(*head)
         partial.write_bytes((start + _digest(start)).ljust(SLOT, b"\0") + bytes(SLOT))
-
-
-def _content_of(folder: Path) -> bytes:
-    try:
-        return (folder / MARK).read_bytes()
-    except OSError:
-        return b""
 
 
 def _slots(content: bytes) -> tuple[Head | None, Head | None]:

@@ -19,12 +19,12 @@ from albatross.core.files import sync_folder
 from albatross.service.storage.events import FORMAT, Event, Genesis, Rated, decode, encode
 from albatross.service.storage.folder import LOG, SNAPSHOTS
 from albatross.service.storage.handles import answer_handle
-from albatross.service.storage.mark import read_mark
+from albatross.service.storage.mark import read_marked
 from albatross.service.storage.reading import check_log
-from albatross.service.storage.sqlite.log import SQLiteLog, create_log, restore
+from albatross.service.storage.sqlite.log import SQLiteLog, create_log
 from albatross.service.storage.sqlite.log_reader import CHUNK, LogReader, format_of
 from albatross.service.storage.sqlite.tail import missing_rows
-from albatross.service.storage.store import NO_CHAIN, DamagedLog, Row, check_mark, check_rows
+from albatross.service.storage.store import NO_CHAIN, DamagedLog, Row, check_rows
 
 ANSWERED = b"answered"
 """Content of the handle of an answered item: it has only one possible value."""
@@ -112,18 +112,16 @@ def open_log(folder: Path, durable: bool = True) -> SQLiteLog:
 
 @contextlib.contextmanager
 def reading_log(folder: Path) -> Iterator[LogReader]:
-    """The log of a folder as it is now, also while it is written to. Refuses a log that has lost acknowledged events."""
+    """The log of a folder as it is now, also while it is written to. Refuses a log that has lost acknowledged events.
+
+    What only the mark has is read from there. The folder is not changed: it may be read-only, or a service may be about to open it.
+    """
     check_folder(folder)
     known = format_of(folder / LOG)
     if known == FORMAT:
-        mark = read_mark(folder)  # before the log is opened, so that the mark cannot be newer than the log
+        mark = read_marked(folder)  # before the log is opened, so that the mark cannot be newer than the log
         with contextlib.closing(LogReader(folder / LOG)) as log:
-            lost = mark is not None and mark.seq > log.head.seq and bool(missing_rows(folder, log).rows)
-        if lost:
-            with contextlib.suppress(OSError):  # it may only be read
-                restore(folder)
-        with contextlib.closing(LogReader(folder / LOG)) as log:
-            check_mark(str(folder), mark, log)
+            log.complete(*missing_rows(str(folder), mark, log))
             yield log
         return
     with tempfile.TemporaryDirectory(prefix="albatross-") as scratch:

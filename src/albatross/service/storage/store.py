@@ -176,6 +176,8 @@ def digest_of(body: bytes) -> bytes:
 
 Written = tuple[int, bytes | None, bytes, bytes]
 """Number, salted body, digest and chain."""
+Handle = tuple[bytes, int, bytes]
+"""A handle, its row, and the content."""
 
 
 def chained(head: Head, rows: Sequence[Row]) -> list[Written]:

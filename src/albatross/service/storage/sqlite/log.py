@@ -13,8 +13,8 @@ from albatross.core.errors import InvalidInput
 from albatross.core.files import sync_folder, synchronise
 from albatross.service.api.errors import DiskFull, StorageFailed
 from albatross.service.storage.events import FORMAT
-from albatross.service.storage.folder import LOG, FolderLock
-from albatross.service.storage.mark import Head, Mark, write_mark
+from albatross.service.storage.folder import LOG
+from albatross.service.storage.mark import Head, Mark, read_marked, write_mark
 from albatross.service.storage.sqlite.log_reader import UNREADABLE, LogReader, connect, refusal
 from albatross.service.storage.sqlite.tail import Tail, encode_tail, missing_rows
 from albatross.service.storage.store import NO_CHAIN, HandleTaken, Row, Written, chained
@@ -59,7 +59,7 @@ class SQLiteLog(LogReader):
         """Whether erased rows may still be in the journal. True at first, because an earlier process may have erased some."""
         # Check before any write: a refused folder stays as it is, including its journal.
         with contextlib.closing(LogReader(self.path)) as found:
-            missing = missing_rows(folder, found)
+            missing = missing_rows(str(folder), read_marked(folder), found)
         self._connection = connect(self.path)
         try:
             for pragma in (
@@ -76,9 +76,14 @@ class SQLiteLog(LogReader):
             self._restore(missing)
             self._head = self._last()
             self._mark = Mark(folder)
-            self.flush(wipe=True)  # an earlier process may have left entries
+            # An earlier process may have left entries. If it failed to synchronise the journal, no one knows what is on disk of that, so
+            # they are needed until all of it is in the main file.
+            self._checkpoint()
+            self.flush(wipe=True)
         except UNREADABLE as error:
             self._connection.close()
+            if getattr(error, "sqlite_errorname", "") in FULL:
+                raise DiskFull(f"there is no room for {self.path} to grow ({error}), and the mark has rows that it lacks") from error
             raise refusal(self.path, error) from error
         except BaseException:
             self._connection.close()
@@ -179,15 +184,6 @@ class SQLiteLog(LogReader):
                 self._mark.set(self._head, wipe=True)
         self._connection.close()
         self._mark.close()
-
-
-def restore(folder: Path) -> None:
-    """Restore what the journal of a log has lost, if the mark has it. Raises `InvalidInput` if another process uses the folder."""
-    lock = FolderLock(folder)
-    try:
-        SQLiteLog(folder).close()
-    finally:
-        lock.release()
 
 
 def _insert(connection: sqlite3.Connection, table: str, columns: int, rows: Sequence[tuple[Any, ...]]) -> None:

@@ -9,7 +9,7 @@ from albatross.core.errors import InvalidInput
 from albatross.service.api.errors import NotWritten
 from albatross.service.storage.events import FORMAT
 from albatross.service.storage.mark import Head
-from albatross.service.storage.store import NO_CHAIN, SALT, Base, DamagedLog, Found, Written, check_rows, digest_of
+from albatross.service.storage.store import NO_CHAIN, SALT, Base, DamagedLog, Found, Handle, Written, check_rows, digest_of
 
 CHUNK = 10_000
 """Rows read at a time."""
@@ -22,6 +22,9 @@ UNREADABLE = (sqlite3.Error, UnicodeDecodeError, TypeError)
 
 class LogReader:
     """A log as it was when it was opened. A writer may go on."""
+
+    _missing: tuple[Sequence[Written], Sequence[Handle]] = (), ()
+    """Rows and handles that the file has not."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -36,6 +39,18 @@ class LogReader:
         except BaseException:
             self._connection.close()
             raise
+
+    def complete(self, rows: Sequence[Written], handles: Sequence[Handle]) -> None:
+        """Read on as if these rows were in the log. The file is not changed."""
+        if not rows:
+            return
+        self._missing = rows, handles
+        for table, columns, lines in (("log", "?, ?, ?, ?", rows), ("handles", "?, ?, ?", handles)):
+            self._connection.execute(f"CREATE TEMP TABLE missing_{table} AS SELECT * FROM main.{table} LIMIT 0")
+            self._connection.executemany(f"INSERT INTO missing_{table} VALUES ({columns})", lines)
+            # SQLite looks for a name among what is temporary first.
+            self._connection.execute(f"CREATE TEMP VIEW {table} AS SELECT * FROM main.{table} UNION ALL SELECT * FROM missing_{table}")
+        self._head = Head(rows[-1][0], rows[-1][3])
 
     def _last(self) -> Head:
         last = self._connection.execute("SELECT seq, chain FROM log ORDER BY seq DESC LIMIT 1").fetchone()
@@ -141,6 +156,11 @@ class LogReader:
             with contextlib.closing(sqlite3.connect(target, isolation_level=None)) as copy:
                 self._connection.backup(copy)
                 copy.execute("PRAGMA journal_mode = DELETE").fetchall()
+                rows, handles = self._missing
+                copy.execute("BEGIN")
+                copy.executemany("INSERT INTO log VALUES (?, ?, ?, ?)", rows)
+                copy.executemany("INSERT INTO handles VALUES (?, ?, ?)", handles)
+                copy.execute("COMMIT")
         except sqlite3.Error as error:
             raise NotWritten(f"{target} could not be written ({error})") from error
 
@@ -168,6 +188,8 @@ def check_format(path: Path, connection: sqlite3.Connection) -> None:
 
 
 def connect(path: Path, readonly: bool = False) -> sqlite3.Connection:
+    if readonly and Path(f"{path}-journal").exists():
+        _roll_back(path)
     mode = "ro" if readonly else "rw"
     try:
         return sqlite3.connect(
@@ -175,6 +197,12 @@ def connect(path: Path, readonly: bool = False) -> sqlite3.Connection:
         )
     except sqlite3.Error as error:
         raise refusal(path, error) from error
+
+
+def _roll_back(path: Path) -> None:
+    """Undo what a process did not finish when it turned the journal on: a connection that only reads cannot. Others are not disturbed."""
+    with contextlib.suppress(sqlite3.Error), contextlib.closing(connect(path)) as connection:
+        connection.execute("SELECT 1 FROM sqlite_schema").fetchall()
 
 
 def refusal(path: Path, error: BaseException) -> InvalidInput:

@@ -1,17 +1,13 @@
 """The newest rows of a log, as the mark has them: what the journal may lose, because it is synchronised only now and then."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from msgspec import MsgspecError
 from msgspec.msgpack import Decoder, Encoder
 
-from albatross.service.storage.mark import Entry, Head, read_entries, read_mark
-from albatross.service.storage.store import DamagedLog, ReadableLog, Written, check_mark, check_rows
-
-Handle = tuple[bytes, int, bytes]
-"""A handle, its row, and the content."""
+from albatross.service.storage.mark import Entry, Head, Marked
+from albatross.service.storage.store import DamagedLog, Handle, ReadableLog, Written, check_mark, check_rows
 
 
 class Tail(NamedTuple):
@@ -25,14 +21,16 @@ encode_tail = Encoder().encode
 _decode = Decoder(Tail).decode
 
 
-def missing_rows(folder: Path, log: ReadableLog) -> Tail:
-    """The rows that the mark of a folder has, and the log has not. Refuses a log that has lost more than these."""
-    mark = read_mark(folder)
-    if mark is not None and mark.seq > log.head.seq:
-        tail = _between(log.head, mark, read_entries(folder))
+def missing_rows(where: str, mark: Marked, log: ReadableLog) -> Tail:
+    """The rows that the mark has, and the log has not. Refuses a log that has lost more than these.
+
+    While others write, the mark must have been read before the log was opened.
+    """
+    if mark.head is not None and mark.head.seq > log.head.seq:
+        tail = _between(log.head, mark.head, mark.entries)
         if tail is not None:
             return tail
-    check_mark(str(folder), mark, log)
+    check_mark(where, mark.head, log)
     return Tail([], [])
 
 

@@ -1,0 +1,204 @@
+"""Readers and starts after a power failure: whoever comes first, and with whatever disk, nothing that the mark has is lost."""
+
+import errno
+import hashlib
+import os
+import resource
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from albatross import Recommender
+from albatross.cli import main
+from albatross.core import files
+from albatross.policies.item_mean import ItemMean
+from albatross.service.api.errors import DiskFull
+from albatross.service.storage import mark as mark_module
+from albatross.service.storage import migration
+from albatross.service.storage.folder import LOG, FolderLock
+from albatross.service.storage.home import FolderHome
+from albatross.service.storage.mark import MARK, PAGE, read_mark
+from albatross.service.storage.migration import reading_log
+from albatross.service.storage.sqlite.log import SQLiteLog, create_log
+from albatross.service.storage.sqlite.tail import missing_rows
+from albatross.service.storage.store import Row
+
+JOURNAL = f"{LOG}-wal"
+
+
+@pytest.fixture
+def failed(tmp_path: Path) -> Path:
+    """A folder whose log has lost six ratings that its mark has."""
+    folder, failed = tmp_path / "shop", tmp_path / "failed"
+    with Recommender(folder, scale=(1, 5), policy=ItemMean()) as shop:
+        rate(shop, range(3))
+        copy(folder, failed, LOG, JOURNAL)
+        rate(shop, range(3, 9))
+        copy(folder, failed, MARK)
+    return failed
+
+
+def rate(shop: Recommender, numbers: range) -> None:
+    for number in numbers:
+        shop.rate_item(f"user{number % 7}", f"item{number % 5}", 1 + number % 5, event_id=f"event{number}")
+
+
+def copy(folder: Path, target: Path, *names: str) -> None:
+    target.mkdir(exist_ok=True)
+    for name in names:
+        shutil.copy2(folder / name, target / name)
+
+
+def ratings(folder: Path) -> int:
+    with Recommender(folder) as shop:
+        return shop.version().ratings
+
+
+class Growth:
+    """No file can grow beyond a limit."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit, self.before = limit, resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def __enter__(self) -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (self.limit, self.before[1]))
+
+    def __exit__(self, *error: object) -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, self.before)
+
+
+def test_who_reads_a_folder_leaves_it_as_it_is(failed: Path, tmp_path: Path) -> None:
+    before = {name: hashlib.sha256((failed / name).read_bytes()).digest() for name in (LOG, JOURNAL, MARK)}
+    lock = FolderLock(failed)  # a service is about to open it
+    try:
+        assert main(["verify", str(failed)]) == 0
+        assert main(["export", str(failed), str(tmp_path / "events.jsonl")]) == 0
+        assert main(["backup", str(failed), str(tmp_path / "backup")]) == 0
+        assert main(["doctor", str(failed)]) == 0
+    finally:
+        lock.release()
+    assert "event8" in (tmp_path / "events.jsonl").read_text()
+    assert {name: hashlib.sha256((failed / name).read_bytes()).digest() for name in (LOG, JOURNAL, MARK)} == before
+    assert ratings(failed) == ratings(tmp_path / "backup") == 9
+
+
+def test_a_reader_may_be_overtaken_by_a_start(failed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The service restores the rows and wipes the mark, after a reader has opened the log."""
+
+    def late(*arguments: object) -> object:
+        SQLiteLog(failed).close()
+        return missing_rows(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(migration, "missing_rows", late)
+    with reading_log(failed) as log:
+        head, rows = log.head, [row for part in log.rows() for row in part]
+        assert log.chain_at(head.seq) == head.chain
+    assert head == read_mark(failed)
+    assert rows[-1][0] == head.seq
+
+
+def test_a_full_disk_is_no_reason_to_accept_a_loss(failed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mark = (failed / MARK).read_bytes()
+
+    def full(self: SQLiteLog, missing: object) -> None:
+        raise DiskFull("no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SQLiteLog, "_restore", full)
+        with pytest.raises(DiskFull):
+            FolderHome(failed).accept_loss()
+    assert (failed / MARK).read_bytes() == mark
+    assert ratings(failed) == 9
+
+
+def test_without_room_to_restore_the_reason_is_told(tmp_path: Path) -> None:
+    folder, failed = tmp_path / "shop", tmp_path / "failed"
+    folder.mkdir()
+    create_log(folder, [[Row(b"genesis")]])
+    with closing(SQLiteLog(folder)) as log:
+        log.append([Row(b"first")])
+        copy(folder, failed, LOG, JOURNAL)
+        log.append([Row(b"x" * 100_000)])
+        copy(folder, failed, MARK)
+    with Growth(50_000), pytest.raises(DiskFull, match="the mark has rows"):
+        SQLiteLog(failed)
+    with closing(SQLiteLog(failed)) as log:
+        assert log.head.seq == 3
+
+
+def test_what_was_written_in_part_is_not_acknowledged(tmp_path: Path) -> None:
+    """A disk that is nearly full takes the first part of a write, and reports no error."""
+    create_log(tmp_path, [[Row(b"genesis")]])
+    with Growth(40_000):
+        log = SQLiteLog(tmp_path)
+        assert (tmp_path / MARK).stat().st_size < PAGE
+        for _ in range(5):
+            log._erasing = True  # it empties the journal, which must stay below the limit
+            log.append([Row(b"x" * 5_000)])
+            assert read_mark(tmp_path) == log.head
+        log.close()
+    with closing(SQLiteLog(tmp_path)) as log:
+        log.append([Row(b"later")])
+        assert log._flushed < log.head.seq == 7  # there is room in the mark again
+        assert read_mark(tmp_path) == log.head
+
+
+def test_after_a_start_nothing_depends_on_the_journal(failed: Path, tmp_path: Path) -> None:
+    """The earlier process may have failed to synchronise it. What the operating system still shows of it need not be on disk."""
+    with closing(SQLiteLog(failed)) as log:
+        copy(failed, tmp_path / "again", LOG, MARK)
+        head = log.head
+    with reading_log(tmp_path / "again") as reader:
+        assert reader.head == head
+
+
+def test_a_mark_with_more_room_than_now_is_wiped_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    create_log(tmp_path, [[Row(b"genesis")]])
+    log = SQLiteLog(tmp_path)
+    for _ in range(9):
+        log.append([Row(b"private")])
+    log._connection.close()  # and the mark is left as it is
+    log._mark.close()
+    assert b"private" in (tmp_path / MARK).read_bytes()[8 * PAGE :]
+    monkeypatch.setattr(mark_module, "ROOM", 4 * PAGE)
+    SQLiteLog(tmp_path).close()
+    assert b"private" not in (tmp_path / MARK).read_bytes()
+
+
+def test_a_transaction_cut_before_there_was_a_journal_is_undone(tmp_path: Path) -> None:
+    """SQLite turns its write-ahead journal on by an ordinary transaction, with a journal that must be rolled back if it is cut."""
+    folder, cut = tmp_path / "shop", tmp_path / "cut"
+    folder.mkdir()
+    create_log(folder, [[Row(b"x" * 1_000) for _ in range(50)]])
+    with closing(sqlite3.connect(folder / LOG, isolation_level=None)) as connection:
+        connection.execute("PRAGMA cache_size = 1")  # it writes to the file before the end
+        connection.execute("BEGIN")
+        connection.execute("UPDATE log SET body = x'', chain = x''")
+        copy(folder, cut, LOG, MARK, f"{LOG}-journal")
+    shutil.copytree(cut, tmp_path / "second")
+    with reading_log(cut) as log:
+        assert log.head.seq == 50
+        assert sum(len(bodies) for _, bodies in log.read()) == 50
+    with closing(SQLiteLog(tmp_path / "second")) as log:
+        assert sum(len(bodies) for _, bodies in log.read()) == 50
+
+
+@pytest.mark.parametrize("code", [errno.ENOTSUP, errno.EIO])
+def test_a_file_system_that_cannot_empty_the_cache_of_the_disk(code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synchronised: list[int] = []
+
+    def fail(file: int, command: int) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(files, "fcntl", fail)
+    monkeypatch.setattr(files, "F_FULLFSYNC", 51, raising=False)
+    monkeypatch.setattr(os, "fsync", synchronised.append)
+    if code == errno.EIO:
+        with pytest.raises(OSError, match="Input/output"):
+            files.synchronise(7)
+    else:
+        files.synchronise(7)
+    assert synchronised == ([] if code == errno.EIO else [7])

@@ -158,29 +158,31 @@ def attacks() -> dict[str, Attack]:
 
         return attack
 
+    # Bodies are made beforehand: while one is made, the honest clients of this process would wait, too.
     batches = itertools.count()
+    events = (
+        {"event_id": f"hostile-event-#-{at}", "user": f"hostile-user-{at}", "item": f"hostile-item-{at}", "rating": 3}
+        for at in range(7_000)
+    )
+    lines = b"\n".join(json.dumps(event).encode() for event in events)
 
     def batch() -> bytes:
-        start = 7_000 * next(batches)
-        events = (
-            {"event_id": f"hostile-event-{start + at}", "user": f"hostile-user-{at}", "item": f"hostile-item-{at}", "rating": 3}
-            for at in range(7_000)
-        )
-        return b"\n".join(json.dumps(event).encode() for event in events)
+        return lines.replace(b"#", b"%d" % next(batches))
 
-    def many_candidates() -> bytes:
-        return json.dumps({"user": "hostile-user", "n": 1000, "candidates": [f"hostile-item-{at}" for at in range(5_000)]}).encode()
-
+    many_candidates = json.dumps({"user": "hostile-user", "n": 1000, "candidates": [f"hostile-item-{at}" for at in range(5_000)]}).encode()
+    many_keys = json.dumps({f"k{at}": 1 for at in range(20_000)}).encode()
+    same_keys = b"{" + b",".join([b'"user": "hostile-user"'] * 20_000) + b"}"
+    digits = b'{"user": "hostile-user", "n": ' + b"9" * 500_000 + b"}"
     slow = b"POST /v1/feedback HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n{"
     return {
         "batch": posting("/v1/feedback/batch", batch),
         "newlines": posting("/v1/feedback/batch", lambda: b"\n" * 2**20),
-        "candidates": posting("/v1/recommend", many_candidates),
-        "many keys": posting("/v1/recommend", lambda: json.dumps({f"k{at}": 1 for at in range(20_000)}).encode()),
-        "same keys": posting("/v1/recommend", lambda: b"{" + b",".join([b'"user": "hostile-user"'] * 20_000) + b"}"),
+        "candidates": posting("/v1/recommend", lambda: many_candidates),
+        "many keys": posting("/v1/recommend", lambda: many_keys),
+        "same keys": posting("/v1/recommend", lambda: same_keys),
         "quotes": posting("/v1/recommend", lambda: b'[[[[[[[[["' + b'\\"' * 30_000),
         "deep": posting("/v1/recommend", lambda: b"[" * 500_000),
-        "digits": posting("/v1/recommend", lambda: b'{"user": "hostile-user", "n": ' + b"9" * 500_000 + b"}"),
+        "digits": posting("/v1/recommend", lambda: digits),
         "wrong key": posting("/v1/recommend", lambda: b"{}", "alb_00000000_" + "x" * 43),
         "slow body": saying(slow, patience=30.0),
         "slow head": saying(b"GET /v1/version HTTP/1.1\r\nX: ", patience=30.0),

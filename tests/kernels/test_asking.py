@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from albatross import Agent
-from albatross.kernels.asking import ask_for
 from albatross.kernels.alternating.steps import CACHED_SUMS
+from albatross.kernels.asking import ask_for
 from albatross.kernels.compiling import program
 from albatross.policies.alb import ALB
 

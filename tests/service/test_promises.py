@@ -229,7 +229,7 @@ def test_6_damage_in_the_middle_is_refused_with_its_place(tmp_path: Path) -> Non
     assert all("damaged" in complaint for complaint in complaints.values()), complaints
 
 
-def test_6_damage_in_the_journal_is_mended_or_refused(tmp_path: Path) -> None:
+def test_6_damage_in_the_journal_is_mended_or_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """SQLite would silently drop what stands behind a damaged frame, or is torn off, although it was acknowledged."""
     folder = tmp_path / "shop"
     subprocess.run([sys.executable, "-c", WRITER, str(folder), "commit"], capture_output=True, check=False)
@@ -250,7 +250,10 @@ def test_6_damage_in_the_journal_is_mended_or_refused(tmp_path: Path) -> None:
             if not rows_in_the_mark:
                 write_mark(folder, head)
             for command in (["verify"], ["export", str(tmp_path / "events.jsonl")], ["doctor"]):
+                capsys.readouterr()
                 assert main([command[0], str(folder), *command[1:]]) == (0 if rows_in_the_mark else 2)
+                if rows_in_the_mark and command != ["export", str(tmp_path / "events.jsonl")]:
+                    assert "the next start restores them" in capsys.readouterr().out
             if not rows_in_the_mark:
                 with pytest.raises(DamagedLog, match="were acknowledged"):
                     Engine(folder)

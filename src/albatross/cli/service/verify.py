@@ -7,7 +7,7 @@ from albatross.core.errors import InvalidInput
 from albatross.service.engine.recovering.verifying import redecide
 from albatross.service.engine.recovering.verifying import verify as verify_log
 from albatross.service.storage.home import Home, home_of
-from albatross.service.storage.reading import read_genesis
+from albatross.service.storage.reading import lacking, read_genesis
 
 
 def verify(folder: str, *, decisions: bool = False, policy: str | None = None, snapshots: Path | None = None) -> None:
@@ -36,6 +36,8 @@ def verify_home(home: Home, decisions: bool) -> None:
         with watched(log.head.seq) as progress:
             verdict = verify_log(log, home.folder, genesis, progress)
         print(f"{verdict.seq:,} events, {verdict.ratings:,} ratings, {verdict.decisions:,} decisions: every row, id and link is sound")
+        if log.restored:
+            print(lacking(log))
         if verdict.base:
             print(f"exchanges up to version {verdict.base:,} were merged: the log was replayed with their base")
         print(f"chain    {verdict.chain}")

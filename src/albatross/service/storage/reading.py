@@ -40,6 +40,11 @@ def read_genesis(log: ReadableLog, where: str) -> Genesis:
     return found
 
 
+def lacking(log: ReadableLog) -> str:
+    """What to say of a log of which the mark has more."""
+    return f"the last {log.restored:,} events are missing in the log, and the mark has them: the next start restores them"
+
+
 def adoptions(log: ReadableLog) -> Iterator[tuple[int, Adopt]]:
     """The accepted changes of the policy's source, with their numbers."""
     for number in itertools.count(1):

@@ -76,6 +76,10 @@ class ReadableLog(Protocol):
 
     @property
     def head(self) -> Head: ...
+    @property
+    def restored(self) -> int:
+        """How many acknowledged events were missing at the end and come from the mark."""
+
     def find(self, handle: bytes) -> Found | None:
         """The row with this handle."""
 
@@ -113,10 +117,6 @@ class Store(ReadableLog, Protocol):
     @property
     def refuses_taken(self) -> bool:
         """Whether `append` raises `HandleTaken`. Otherwise every handle must be looked for first."""
-
-    @property
-    def restored(self) -> int:
-        """How many acknowledged events were missing at the opening, and were restored."""
 
     @property
     def beat(self) -> float | None:

@@ -19,7 +19,7 @@ from albatross.service.engine.opening import check_stance, first_event
 from albatross.service.settings.force import InForce, described, options_of, with_genesis
 from albatross.service.storage.home import Home
 from albatross.service.storage.numbering import rewards_now
-from albatross.service.storage.reading import check_log, read_genesis
+from albatross.service.storage.reading import check_log, lacking, read_genesis
 from albatross.service.storage.snapshots import manifests
 
 SYNCS = 50
@@ -85,6 +85,8 @@ def _log(home: Home, settings: Mapping[str, InForce] | None, found: Examination)
         if rewards:
             found.facts.append(f"{home}: events " + ", ".join(f"{name} = {reward:g}" for name, reward in rewards.items()))
         check_log(log)
+        if log.restored:
+            found.facts.append(f"{home}: {lacking(log)}")
         found.facts.append(f"{home}: every event, every handle, the chain and the mark are sound")
         if source_fingerprint(type(policy_of(genesis))) != genesis.kernel:
             found.facts.append("the code has changed since the folder was made: its first start replays the whole log")

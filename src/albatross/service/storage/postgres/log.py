@@ -46,7 +46,6 @@ class PostgresLog(PostgresReader):
     """The log of a shard, open for writing by the owner of its lease. With `durable`, a commit is on the server's disk when it returns."""
 
     refuses_taken = True
-    restored = 0
 
     def __init__(self, address: str, shard: int = 0, durable: bool = True) -> None:
         self.where, self.shard, self.durable = name_of(address), shard, durable

@@ -15,6 +15,8 @@ CHUNK = 10_000
 class PostgresReader:
     """A log as it was when it was opened; its owner may go on writing."""
 
+    restored = 0
+
     def __init__(self, address: str, shard: int = 0, marked: bool = True) -> None:
         """`marked`: refuse a log that does not end where its head says."""
         self.where, self.shard = name_of(address), shard

@@ -50,7 +50,6 @@ class SQLiteLog(LogReader):
         self.path = folder / LOG
         self.durable = durable
         self.beat = None if durable else FLUSH_SECONDS
-        self.restored = 0
         self._flushed = 0
         self._journal = str(self.path) + "-wal"
         self._unsettled = 0

@@ -25,6 +25,7 @@ class LogReader:
 
     _missing: tuple[Sequence[Written], Sequence[Handle]] = (), ()
     """Rows and handles that the file has not."""
+    restored = 0
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -44,7 +45,7 @@ class LogReader:
         """Read on as if these rows were in the log. The file is not changed."""
         if not rows:
             return
-        self._missing = rows, handles
+        self._missing, self.restored = (rows, handles), len(rows)
         for table, columns, lines in (("log", "?, ?, ?, ?", rows), ("handles", "?, ?, ?", handles)):
             self._connection.execute(f"CREATE TEMP TABLE missing_{table} AS SELECT * FROM main.{table} LIMIT 0")
             self._connection.executemany(f"INSERT INTO missing_{table} VALUES ({columns})", lines)

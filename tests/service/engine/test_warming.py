@@ -19,7 +19,7 @@ from albatross.kernels.compiling import NotCompiled
 from albatross.kernels.search import catalogue
 from albatross.policies.alb import ALB
 from albatross.policies.item_mean import ItemMean
-from albatross.service.api.errors import NotReady, UnknownUser
+from albatross.service.api.errors import NotReady, Overloaded, UnknownUser
 from albatross.service.api.requests import (
     AskVersion,
     ForgetUser,
@@ -170,6 +170,26 @@ def test_who_waits_for_the_compiler_does_not_count_as_load() -> None:
     with changed:
         queue.withhold(None, 0.0)
     assert queue.capacity == 6
+
+
+def test_too_many_who_wait_for_the_compiler_refuse_only_their_like() -> None:
+    changed = threading.Condition()
+    queue = Queue(changed, 6)
+    with changed:
+        queue.withhold(warming.is_changing, 0.0)
+    for number in range(6):
+        queue.add(Ticket(JoinUsers(f"visitor {number}", "ann"), lambda _: None), 0.0)
+    assert queue.take() == []
+    with pytest.raises(Overloaded, match="6 requests wait already"):
+        queue.add(Ticket(JoinUsers("one more", "ann"), lambda _: None), 0.0)
+    for _ in range(6):
+        queue.add(Ticket(AskVersion(), lambda _: None), 0.0)
+    with pytest.raises(Overloaded):
+        queue.add(Ticket(AskVersion(), lambda _: None), 0.0)
+    with changed:
+        queue.withhold(None, 0.0)
+    assert len(queue.take()) == 1  # a join is alone
+    assert len(queue.take_all()) == 11
 
 
 def test_a_service_that_closes_ends_the_compiler(

@@ -70,7 +70,10 @@ class Queue:
 
     def add(self, ticket: Ticket, now: float) -> None:
         """Add a ticket. Refuses it if the queue is full, or if one of its events is being processed."""
-        if (waiting := max(len(self._tickets), len(self._withheld))) >= self._most:
+        waiting = len(self._tickets)
+        if self._needing is not None and self._needing(ticket.request):
+            waiting = max(waiting, len(self._withheld))  # too many of them refuse only their like
+        if waiting >= self._most:
             raise Overloaded(f"{waiting} requests wait already; try again in {Overloaded.retry_after} s")
         if ids := ticket.event_ids:
             if not self._flying.isdisjoint(ids):

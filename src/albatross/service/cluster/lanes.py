@@ -10,11 +10,11 @@ from albatross.service.api.answers import Answer, Readiness
 from albatross.service.api.errors import NotReady, Overloaded, Refused
 from albatross.service.api.requests import Request
 from albatross.service.cluster.lines.router import Call, Glance, Router
-from albatross.service.cluster.merging import Part, Plan, Settled, all_of, may_be_old, plan_of
+from albatross.service.cluster.merging import Directed, Plan, all_of, may_be_old, plan_of
 from albatross.service.engine.learned.visitors import Moved
 from albatross.service.engine.moving import Forwarded
 from albatross.service.engine.sharing import TakeParcels
-from albatross.service.engine.tickets import Ticket, tell_all
+from albatross.service.engine.tickets import Settled, Ticket, tell_all
 from albatross.service.storage.placing import shard_of
 
 
@@ -122,7 +122,7 @@ class _Gathering:
     def __init__(self, lanes: Lanes, ticket: Ticket, plan: Plan) -> None:
         self._lanes, self._ticket, self._plan = lanes, ticket, plan
         self._lock = threading.Lock()
-        self._parts: Sequence[Part] = ()
+        self._parts: Sequence[Directed] = ()
         self._settled: list[Settled | None] = []
 
     def ask(self) -> None:

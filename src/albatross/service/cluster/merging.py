@@ -42,6 +42,7 @@ from albatross.service.cluster.placing import shard_of_decision, shard_of_feedba
 from albatross.service.engine.learned.series import SeriesKeeper
 from albatross.service.engine.learned.visitors import Moved
 from albatross.service.engine.sharing import AskSums, FollowCatalogue, Sums
+from albatross.service.engine.tickets import Settled
 from albatross.service.storage.placing import shard_of
 
 _turns = itertools.count()
@@ -49,14 +50,14 @@ _turns = itertools.count()
 PLACES = 2**40
 """A position in the list of users: the shard times this, plus the position there."""
 
-Settled = Answer | BaseException
-Part = tuple[int, Request[Any]]
+Directed = tuple[int, Request[Any]]
+"""A shard, and what it is asked."""
 
 
 class Plan(NamedTuple):
     """The parts of several shards in one request."""
 
-    parts: Sequence[Part]
+    parts: Sequence[Directed]
     merge: Callable[[list[Settled]], "Answer | Plan"]
     """Returns the answer, or what must be asked next."""
 
@@ -98,7 +99,7 @@ def plan_of(request: Request[Any], shards: int) -> int | Plan:
     return Plan([(shard, request) for shard in range(shards)], merge)
 
 
-def _then(answer: Answer, parts: Sequence[Part]) -> Plan:
+def _then(answer: Answer, parts: Sequence[Directed]) -> Plan:
     """The answer, after all of these have been done."""
     return Plan(parts, lambda settled: all_of(settled, answer))
 
@@ -152,7 +153,7 @@ def _batch(request: FeedbackBatch, shards: int) -> Plan:
 def _users(request: ListUsers, shards: int) -> Plan:
     """Shard by shard, users in their order there; the next shard is added only if all its users fit."""
     current, position = divmod(request.after, PLACES)
-    parts: list[Part] = []
+    parts: list[Directed] = []
     for shard in range(shards):
         after = position if shard == current else 0
         parts.append((shard, replace(request, after=after) if shard >= current else replace(request, after=0, n=1)))

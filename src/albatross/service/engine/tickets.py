@@ -19,6 +19,9 @@ from albatross.service.api.requests import (
     ViewUser,
 )
 
+Settled = Answer | BaseException
+"""What became of a request."""
+
 
 class Ticket:
     """A waiting request. Once it is settled, it has an `answer` or an `error`, and `tell` is called."""

@@ -90,7 +90,7 @@ def load_the_rest(genesis: Genesis, n_items: int = 0, ending: Ending = never) ->
     _have_compiled("the rest", genesis, n_items, ending)
 
 
-def _have_compiled(part: "Part", genesis: Genesis, n_items: int, ending: Ending) -> None:
+def _have_compiled(part: "Portion", genesis: Genesis, n_items: int, ending: Ending) -> None:
     """Load a part. What is not on disk is compiled by another process: Numba compiles one function at a time, and everybody would have to
     wait. If there can be no other process, or if it fails, it is compiled here.
     """
@@ -123,7 +123,7 @@ def _is_loaded(run: Callable[..., None], *arguments: Any) -> bool:
     return True
 
 
-Part = Literal["learning", "learning, then explaining", "explaining", "the rest"]
+Portion = Literal["learning", "learning, then explaining", "explaining", "the rest"]
 
 
 class Task(Struct):
@@ -131,7 +131,7 @@ class Task(Struct):
 
     genesis: Genesis
     n_items: int
-    part: Part
+    part: Portion
 
 
 def warm_aside(encoded: bytes) -> None:
@@ -181,7 +181,7 @@ def _run_rest(genesis: Genesis, n_items: int) -> None:
     _change(model, genesis)
 
 
-PARTS: dict[Part, Callable[[Genesis, int], None]] = {
+PARTS: dict[Portion, Callable[[Genesis, int], None]] = {
     "learning": _run_learning,
     "learning, then explaining": _run_both,
     "explaining": _run_explaining,

@@ -15,8 +15,8 @@ from albatross.service.cluster.lines.addresses import ShardAddress, find_address
 from albatross.service.cluster.lines.frames import RANDOM, BrokenLine, Frames, is_proof, proof_of, random_number
 from albatross.service.cluster.lines.listening import PROOF_SECONDS, settle_socket
 from albatross.service.cluster.lines.packing import packed_request, unpacked_answer
-from albatross.service.cluster.lines.router import AWAY, Router, Settle, Settled
-from albatross.service.engine.tickets import Ticket
+from albatross.service.cluster.lines.router import AWAY, Router, Settle
+from albatross.service.engine.tickets import Settled, Ticket
 from albatross.service.storage.postgres.session import Session, connect
 
 AGAIN_SECONDS = 0.1

@@ -14,6 +14,7 @@ from albatross.service.cluster.lines.frames import MOST_BYTES, framed
 from albatross.service.engine.learned.visitors import Moved
 from albatross.service.engine.moving import Forwarded
 from albatross.service.engine.sharing import AskSums, FollowCatalogue, TakeParcels
+from albatross.service.engine.tickets import Settled
 
 ASKED: tuple[type[Request[Any]], ...] = (*BY_REQUEST, FeedbackBatch, UpsertItems, AskSums, FollowCatalogue, TakeParcels)
 """What fronts ask of shards."""
@@ -21,8 +22,6 @@ ANSWER, FORWARDED, REFUSED, FAILED = b"a", b"f", b"r", b"x"
 """The first byte of an answer."""
 LONGEST_NAME = 100
 REFUSALS = {**BY_CODE, Moved.code: Moved}
-
-Settled = Answer | BaseException
 
 _pack = msgspec.msgpack.Encoder().encode
 _names = {kind: bytes([len(kind.__name__)]) + kind.__name__.encode() for kind in ASKED}

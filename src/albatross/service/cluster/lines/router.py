@@ -5,13 +5,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from albatross.service.api.answers import Answer, Readiness
+from albatross.service.api.answers import Readiness
 from albatross.service.api.errors import EventInFlight, NotReady, Overloaded, StorageFailed
 from albatross.service.api.requests import SetRewards
 from albatross.service.engine.learned.visitors import Moved
 from albatross.service.engine.moving import Forwarded
 from albatross.service.engine.queue import ALONE, PATIENCE
-from albatross.service.engine.tickets import Ticket, tell_all
+from albatross.service.engine.tickets import Settled, Ticket, tell_all
 
 MOST_PATIENCE = 2 * PATIENCE
 """Seconds that the oldest request may be under way, which includes its own commit; after that, new ones are refused."""
@@ -26,7 +26,6 @@ GOING = (NotReady, StorageFailed)
 STILL = (EventInFlight, Overloaded)
 """What a request may meet that is sent again: its first attempt, or all others that were sent again."""
 
-Settled = Answer | BaseException
 Settle = Callable[[Sequence[tuple[Ticket, Settled]]], None]
 Call = Callable[[Sequence[Ticket], Settle], None]
 """Asks a shard, without waiting. Each ticket is settled once, together with others or alone, from any thread.

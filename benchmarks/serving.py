@@ -15,6 +15,7 @@ from benchmarks.loopback import Connection
 
 USERS, ITEMS, RANK = 1_000, 1_700, 5
 IN_FLIGHT = 16
+MANY_IN_FLIGHT = 64
 WARM_UP, REQUESTS = 1_000, 2_000
 SHED_SECONDS = 0.1
 """Pause before a client that was refused for overload asks again; needed only on a busy machine."""
@@ -55,7 +56,9 @@ class Server:
 
     process: asyncio.subprocess.Process
     port: int
-    _connections: Sequence[Connection] = ()
+
+    def __init__(self) -> None:
+        self._connections: list[Connection] = []
 
     async def __aexit__(self, *error: object) -> None:
         for connection in self._connections:
@@ -63,11 +66,12 @@ class Server:
         self.process.terminate()
         await self.process.communicate()
 
-    async def load(self, ask: Ask, requests: int = REQUESTS) -> Load:
-        """Send requests over connections that stay open for the next load."""
+    async def load(self, ask: Ask, requests: int = REQUESTS, in_flight: int = IN_FLIGHT) -> Load:
+        """Send requests over so many connections, which stay open for the next load."""
         waits: list[float] = []
         numbers = itertools.count()
-        self._connections = self._connections or [await Connection.open(self.port) for _ in range(IN_FLIGHT)]
+        while len(self._connections) < in_flight:
+            self._connections.append(await Connection.open(self.port))
 
         async def work(connection: Connection) -> None:
             while (number := next(numbers)) < requests:
@@ -82,7 +86,7 @@ class Server:
                     raise RuntimeError(f"status {status}: {answer!r}")
 
         before, began = processor_times(self.process.pid), time.perf_counter()
-        await asyncio.gather(*map(work, self._connections))
+        await asyncio.gather(*map(work, self._connections[:in_flight]))
         seconds, after = time.perf_counter() - began, processor_times(self.process.pid)
         return Load(requests / seconds, waits, (after[0] - before[0]) / requests, (after[1] - before[1]) / requests)
 
@@ -91,6 +95,7 @@ class Service(Server):
     """`albatross serve` with a policy, once `fill` has filled it: 1,700 items and some history."""
 
     def __init__(self, folder: Path, policy: Sequence[str]) -> None:
+        super().__init__()
         self.folder, self.policy = folder, policy
 
     async def __aenter__(self) -> Self:
@@ -112,6 +117,7 @@ class Service(Server):
 
 class Echo(Server):
     def __init__(self, length: int) -> None:
+        super().__init__()
         self.length = length
 
     async def __aenter__(self) -> Self:

@@ -34,7 +34,7 @@ bench-all: $(READY)  ## the same over all ranks and sizes, and every policy; up 
 	$(BIN)/python -m benchmarks --all
 
 bench-service: $(READY)  ## recommendations and durable feedbacks per second, and where the time goes; needs an idle machine
-	$(BIN)/python -m benchmarks.service
+	$(BIN)/python -m benchmarks.serving.service
 
 bench-page: $(READY)  ## the page in a real browser: frames of the map, and a log of a million events; ten minutes
 	$(BIN)/python -m benchmarks page-map page-million

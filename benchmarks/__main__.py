@@ -3,23 +3,10 @@
 import sys
 from collections.abc import Callable, Iterator
 
-from benchmarks import (
-    alb,
-    commands,
-    every_policy,
-    grid,
-    machine,
-    mean_field,
-    mean_field_profile,
-    page,
-    rivals,
-    scale,
-    search,
-    shards,
-    ten_million,
-    trials,
-)
+from benchmarks import commands, machine, page
+from benchmarks.cluster import shards
 from benchmarks.measuring import Line
+from benchmarks.steps import alb, every_policy, grid, mean_field, mean_field_profile, rivals, scale, search, ten_million, trials
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Line]]] = {
     "trial": trials.targets,

@@ -9,15 +9,15 @@ import pytest
 from albatross import Agent
 from albatross.environments.synthetic import Gaussian
 from albatross.policies.alb import ALB
-from benchmarks import numpy_alb
-from benchmarks.cluster_model import Engine, Exchanged, Model
-from benchmarks.literal_alb import LiteralALB
-from benchmarks.numpy_alb import NumpyALB
-from benchmarks.price_of_trying import exact_price, our_price
-from benchmarks.queueing import Compute
-from benchmarks.scale_out import Counted, Run, costs, spent_between
-from benchmarks.told_logged import estimate_offsets, others_said
-from benchmarks.told_once import regret_once
+from benchmarks.cluster.model import Engine, Exchanged, Model
+from benchmarks.cluster.queueing import Compute
+from benchmarks.cluster.scale_out import Counted, Run, costs, spent_between
+from benchmarks.oracles.logged import estimate_offsets, others_said
+from benchmarks.oracles.once import regret_once
+from benchmarks.oracles.price_of_trying import exact_price, our_price
+from benchmarks.steps import numpy_alb
+from benchmarks.steps.literal_alb import LiteralALB
+from benchmarks.steps.numpy_alb import NumpyALB
 
 N_STEPS = 300
 

@@ -23,7 +23,7 @@ from albatross.service.storage.home import Home, home_of
 from albatross.service.storage.postgres.home import PostgresHome
 from albatross.service.storage.reading import read_events, read_genesis
 from albatross.service.tools.private_postgres import PrivatePostgres
-from benchmarks.loopback import Connection
+from benchmarks.serving.loopback import Connection
 
 CLIENTS = 16
 ROOT = Path(__file__).parents[2]

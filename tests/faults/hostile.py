@@ -11,7 +11,7 @@ from pathlib import Path
 from faults.chaos import Nursery
 
 from albatross.service.storage.home import home_of
-from benchmarks.loopback import Connection
+from benchmarks.serving.loopback import Connection
 
 POSTS = (
     "/v1/recommend",

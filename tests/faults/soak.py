@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from benchmarks.loopback import Connection
+from benchmarks.serving.loopback import Connection
 
 HONEST = 8
 """Clients that ask and rate, each after a short pause."""

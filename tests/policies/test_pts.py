@@ -18,7 +18,7 @@ from albatross.kernels.particles.particles import widen_unit
 from albatross.policies.pts import PTS
 from albatross.policies.pts_b import PTSB
 from albatross.policies.random import Random
-from benchmarks.pts_reference import BatchedNumpyPTS, NumpyPTS
+from benchmarks.steps.pts_reference import BatchedNumpyPTS, NumpyPTS
 
 pytestmark = pytest.mark.xdist_group("pts")
 

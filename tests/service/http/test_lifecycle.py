@@ -17,7 +17,7 @@ from albatross.cli import main
 from albatross.service.api.answers import Readiness
 from albatross.service.api.errors import NotReady
 from albatross.service.http.wire.crowd import MOST_BODY_BYTES
-from benchmarks.loopback import Connection
+from benchmarks.serving.loopback import Connection
 
 pytestmark = pytest.mark.xdist_group("service-lifecycle")
 

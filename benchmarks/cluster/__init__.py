@@ -1,0 +1,1 @@
+"""A cluster: against one engine, part by part, and a model of it."""

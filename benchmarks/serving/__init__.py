@@ -1,0 +1,1 @@
+"""One service: requests over HTTP, their stages, and starts."""

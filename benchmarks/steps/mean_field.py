@@ -142,11 +142,9 @@ def single(names: tuple[str, ...] = ("mean-field", "alb", "item-ucb")) -> Iterat
     """The time of one call from Python beyond its compiled code, with 1,700 items."""
     for name in names:
         watched = Watched(create(name), Gaussian(n_users=1_000, n_items=1_700))
-        watched.live(2_000)
-        inside = watched.live(2_000)
+        watched.live(2_000, whole=False)
+        inside = watched.live(2_000, whole=False)
         for part, compiled in (("select", inside.select), ("update", inside.update)):
-            if (name, part) == ("mean-field", "select"):
-                continue  # in the watched loop it takes four times as long as in `choose`, so it is not comparable
             beyond = float(np.median(_calls(watched.agent, part)) - np.median(compiled))
             yield Line.at_most(f"{part} from Python, {name}", Quantity("beyond kernel", beyond), Quantity("limit", BEYOND), 1.0)
 

@@ -113,8 +113,13 @@ class Watched:
         self.agent.replay(users, items, rewards)
         return rewards
 
-    def live(self, n_steps: int, users: NDArray[np.int32] | None = None, items: NDArray[np.int32] | None = None) -> Steps:
-        """Watch so many steps: of these users, or whoever comes; with these items, or whatever is chosen."""
+    def live(
+        self, n_steps: int, users: NDArray[np.int32] | None = None, items: NDArray[np.int32] | None = None, whole: bool = True
+    ) -> Steps:
+        """Watch so many steps: of these users, or whoever comes; with these items, or whatever is chosen.
+
+        Without `whole`, the policy may leave the slate unfilled but for its choice, as in `Agent.select`.
+        """
         agent = self.agent
         users = arrivals(self.world, self.arrivals, n_steps) if users is None else users
         items = np.full(n_steps, ANY_ITEM, np.int32) if items is None else items.copy()
@@ -123,7 +128,7 @@ class Watched:
         reading = new_reading(agent.n_items)
         arrived, selected, reacted, updated = np.zeros((4, n_steps), np.int64)
         readings = Readings(arrived, selected, reacted, updated, reading)
-        before = (agent.state, agent.settings, agent.scratch, self.world, agent.slate)
+        before = (agent.state, agent.settings, agent.scratch, self.world, agent.slate._replace(whole=whole))
         program(watch, type(agent.state))(*before, users, draws, items, rewards, readings, agent.exploring, agent.learning)
         selecting, updating = readings.selected - readings.arrived, readings.updated - readings.reacted
         chosen_in, learned_in = (np.maximum(1e-9 * (part - reading_cost(int(reading[2]))), 0.0) for part in (selecting, updating))

@@ -13,7 +13,7 @@ from albatross.environments.synthetic import Gaussian
 from albatross.kernels.mean_field.gittins import worth_of
 from albatross.kernels.mean_field.learning import part_of_pair, rebuild, refit_item, refit_user
 from albatross.kernels.mean_field.partners import click_weight, pair_weight
-from albatross.kernels.mean_field.population import OVERSHOOT
+from albatross.kernels.mean_field.population import OVERSHOOT, more_turns
 from albatross.kernels.pairs import NOTHING, find_pair
 from albatross.policies.mean_field import MeanField
 
@@ -461,6 +461,26 @@ def test_many_are_refitted_while_vectors_are_found() -> None:
     assert refitted(0.2, 800) > 10
     assert refitted(0.2, 10_000) <= 2
     assert refitted(10.0, 800) <= 2
+
+
+@pytest.mark.parametrize(
+    ("rank", "users", "items", "needed"),
+    [(5, 200, 200, 800), (5, 1_000, 400, 2_800), (16, 200, 200, 2_560), (2, 9, 12, 800), (5, 10_000_000, 1_000_000, 6_400)],
+)
+def test_the_more_there_is_to_find_the_later_most_are_refitted(rank: int, users: int, items: int, needed: int) -> None:
+    """After 0.4 k (n + m) ratings, but within bounds, where vectors alone explain them."""
+    state = Agent(MeanField(rank=rank), n_users=1, n_items=1).state
+    state.user_variance[:] = state.item_variance[:] = 1.0
+    state.figures[0].noise = 1e-9
+    state.counts[0].users, state.counts[0].items = users, items
+
+    def further(ratings: int) -> int:
+        state.counts[0].ratings = ratings
+        return int(more_turns(state, 1))
+
+    assert further(needed) == 44 - 1  # c is a little less than 1
+    assert further(needed // 2) == further(needed * 2) == 10
+    assert further(100) <= 1
 
 
 def test_refits_that_overshoot_end_where_others_do_and_sooner() -> None:

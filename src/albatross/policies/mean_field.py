@@ -60,11 +60,11 @@ class MeanField(Policy):
     back (`returns` false), users take κ = 1 − 0.75 c of the items' covariance, c as below: a product of normals counts what user and item
     do not know of each other on both sides, which finds vectors late. Every rating refits its user and its item, unless it repeats exactly
     what is known, and a few others in turn, so that no vector goes stale: at most one user and one item, and while vectors are found
-    44 min(t / 800, 800 / t)² (c − 0.4)₊ / 0.6 more, t the ratings so far; meanwhile, a refit in turn moves a mean 1.75 times as far as
-    to m, which saves refits (over-relaxation). The priors are learned online: D as Σ E[a]² over all rows met, divided by the number of rows
-    that ratings have determined, Σ (1 − var(a) / D), which also decides how many coordinates are used; the mean item offset; σ² from
-    repeated ratings; ρ from how well a pair's first rating predicts the second one beyond the model, and 1 where repeats are exact; s² from
-    both.
+    44 min(t / h, h / t)² (c − 0.4)₊ / 0.6 more, t the ratings so far, h = 0.4 k (n + m) or at least 800, n + m the users and items
+    met, at most 3,200; meanwhile, a refit in turn moves a mean 1.75 times as far as to m, which saves refits (over-relaxation). The
+    priors are learned online: D as Σ E[a]² over all rows met, divided by the number of rows that ratings have determined,
+    Σ (1 − var(a) / D), which also decides how many coordinates are used; the mean item offset; σ² from repeated ratings; ρ from how well a
+    pair's first rating predicts the second one beyond the model, and 1 where repeats are exact; s² from both.
 
     Where all ratings are 0 or 1, a click is the noisier the nearer its mean is to ½, and users take w = 1 / (ρ + (1 − ρ) f / n) with
     f = p (1 − p) / (a (1 − a)) between ¼ and 4, p the item's mean and a that of all ratings. What is repeated is nearly always clicked,
@@ -100,7 +100,7 @@ class MeanField(Policy):
     multiplier of the refits in turn; `informed`, `memory` and `optimism` exist to be switched off.
 
     Cost: select O(|I_u| k² + k³ + |C| k²), update O(R |I| k² + R k³), I_u the distinct items the user has rated, R the refits in turn:
-    at most one per rating, and 42,000 more in the life of a model; memory O((n + m) k² + distinct pairs). In a large catalogue the best
+    at most one per rating, and 110,000 k more in the life of a model; memory O((n + m) k² + distinct pairs). In a large catalogue the best
     item is found, exactly, without looking at most of it.
 
     Departures: the first vector of an item is drawn from the population, because the mean, zero, would teach users nothing.

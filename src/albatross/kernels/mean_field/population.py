@@ -68,10 +68,13 @@ SWEEPS_PER_EFOLD = 8.0
 """Every user and item is refitted when the ratings have grown by an eighth, within the limit per rating."""
 LONGEST_PAUSE = 4.0
 """Limit of ratings until the next refit in turn."""
-MORE_TURNS, MOST_NEEDED = 44.0, 800.0
-"""How many more users, and items, a rating refits where vectors alone explain the ratings, and after how many ratings that is: while
-vectors are found, beliefs lag far behind what the same ratings would say if all rows were refitted until nothing changes. Earlier nobody
+MORE_TURNS = 44.0
+"""How many more users, and items, a rating refits where vectors alone explain the ratings, and there are as many ratings as are needed to
+find them: meanwhile, beliefs lag far behind what the same ratings would say if all rows were refitted until nothing changes. Earlier nobody
 knows whether vectors explain anything; later there is little to catch up with."""
+NEEDED, FEWEST_NEEDED, MOST_ROWS = 0.4, 800.0, 3200
+"""How many ratings are needed: per number to be found, the rank times the users and items met; and at least, because early few of these
+have been met. Only so many users and items count, so that the work is bounded."""
 OVERSHOOT = 0.75
 """How much further than to its fit a refit in turn moves a mean, while more rows are refitted (over-relaxation): users and items that are
 fitted to each other approach in small steps what both agree on. With less than 1 they converge to the same means."""
@@ -173,9 +176,11 @@ def settled(variance: float, square: float, spread: float, rows: float, guess: f
 
 @kernel
 def more_turns(state: Any, limit: int) -> int:
-    """How many rows a rating refits in turn beyond `limit`: over all ratings of a model at most 42,000 times `limit`."""
-    ratings = float(state.counts[0].ratings)
-    near = min(ratings / MOST_NEEDED, MOST_NEEDED / ratings)
+    """How many rows a rating refits in turn beyond `limit`: over all ratings of a model at most 110,000 times rank and `limit`."""
+    counts = state.counts[0]
+    ratings, rows = float(counts.ratings), min(counts.users + counts.items, MOST_ROWS)
+    needed = max(NEEDED * (state.user_variance.size - 1) * rows, FEWEST_NEEDED)
+    near = min(ratings / needed, needed / ratings)
     most = MORE_TURNS * near * near
     if most < 1.0:
         return 0

@@ -7,9 +7,22 @@ from pathlib import Path
 from typing import Protocol
 
 from albatross.core.errors import InvalidInput
-from albatross.service.storage.folder import LOG, FolderLock, check_begun, make_folder, remove_unfinished, tidy
+from albatross.service.storage.folder import (
+    BACKUPS,
+    KEYS,
+    LOCK,
+    LOG,
+    SETTINGS,
+    SNAPSHOTS,
+    FolderLock,
+    check_begun,
+    make_folder,
+    remove_unfinished,
+    tidy,
+)
+from albatross.service.storage.keyring import LOCK as KEYS_LOCK
 from albatross.service.storage.keyring import FileKeyring, Keyring
-from albatross.service.storage.mark import Head, read_marked, write_mark
+from albatross.service.storage.mark import MARK, Head, read_marked, write_mark
 from albatross.service.storage.migration import check_folder, open_log, reading_log
 from albatross.service.storage.snapshots import remove_all
 from albatross.service.storage.sqlite.backup import copy_folder, keep_backup
@@ -18,6 +31,8 @@ from albatross.service.storage.sqlite.log_reader import LogReader
 from albatross.service.storage.sqlite.tail import missing_rows
 from albatross.service.storage.store import DamagedLog, ReadableLog, Row, Store
 
+OURS = {LOG, f"{LOG}-wal", f"{LOG}-shm", f"{LOG}-journal", MARK, LOCK, SNAPSHOTS, BACKUPS, KEYS, KEYS_LOCK}
+"""Names in a folder of the service, besides settings and what is not finished."""
 POSTGRES = ("postgresql://", "postgres://")
 """Prefixes of a PostgreSQL address."""
 
@@ -42,8 +57,8 @@ class Home(Protocol):
     def open(self, durable: bool) -> Store:
         """The log, for writing."""
 
-    def release(self) -> None:
-        """Release the lock, after the log was closed or could not be opened."""
+    def release(self, refused: bool = False) -> None:
+        """Release the lock, after the log was closed or could not be opened. If that was `refused`, no new file stays."""
 
     def reading(self) -> AbstractContextManager[ReadableLog]:
         """The log as it is now, also while another process writes to it."""
@@ -97,19 +112,25 @@ class FolderHome:
         return False
 
     def claim(self) -> None:
+        _ = self.begun  # a folder that is refused stays as it is
         made = [path for path in (self.folder, *self.folder.parents) if not path.exists()]
         make_folder(self.folder)
         self._lock = FolderLock(self.folder)
         self._made = made
-        tidy(self.folder)
 
     def begin(self, rows: Sequence[Row]) -> None:
         create_log(self.folder, [rows])
 
     def open(self, durable: bool) -> Store:
-        return open_log(self.folder, durable)
+        log = open_log(self.folder, durable)
+        try:
+            tidy(self.folder)
+        except BaseException:
+            log.close()
+            raise
+        return log
 
-    def release(self) -> None:
+    def release(self, refused: bool = False) -> None:
         if self._lock is None:
             return
         if self._made and not (self.folder / LOG).exists():  # we hold the lock, so no other process has begun it
@@ -117,7 +138,7 @@ class FolderHome:
             with contextlib.suppress(OSError):  # another process uses one of them
                 for path in self._made[1:]:
                     path.rmdir()
-        self._lock.release()
+        self._lock.release(remove_new=refused)
 
     def reading(self) -> AbstractContextManager[ReadableLog]:
         return reading_log(self.folder)
@@ -186,6 +207,13 @@ def home_of(where: str | Path, snapshots: Path | None = None) -> Home:
     if isinstance(where, str) and "://" in where:
         raise InvalidInput(f"{where.partition('://')[0]}:// is not supported; accepted: a folder, or postgresql://…")
     return FolderHome(where)
+
+
+def may_be_home(folder: Path) -> bool:
+    """Whether a folder is one of the service, or may become one: it is empty, or has settings. One that has lost its log is one, too."""
+    names = {path.name for path in folder.iterdir()}
+    unfinished = (f".{LOG}", f".{MARK}.", f".{KEYS}.")
+    return LOG in names or SETTINGS in names or all(name in OURS or name.startswith(unfinished) for name in names)
 
 
 def existing_home(where: str | Path, snapshots: Path | None = None) -> Home:

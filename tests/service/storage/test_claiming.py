@@ -80,6 +80,7 @@ def test_a_lock_that_was_there_stays(tmp_path: Path) -> None:
 def test_who_waited_for_a_lock_that_was_removed_locks_the_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has opened the file before the other process, which is refused, removes it."""
     refused = [FolderLock(tmp_path)]
+
     def late(file: object, wait: bool) -> bool:
         if refused:
             refused.pop().release(remove_new=True)

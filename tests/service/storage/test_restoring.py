@@ -15,7 +15,7 @@ from albatross import Recommender
 from albatross.cli import main
 from albatross.core import files
 from albatross.policies.item_mean import ItemMean
-from albatross.service.api.errors import DiskFull
+from albatross.service.api.errors import DiskFull, StorageFailed
 from albatross.service.storage import mark as mark_module
 from albatross.service.storage import migration
 from albatross.service.storage.folder import LOG, FolderLock
@@ -24,7 +24,7 @@ from albatross.service.storage.mark import MARK, PAGE, read_mark
 from albatross.service.storage.migration import reading_log
 from albatross.service.storage.sqlite.log import SQLiteLog, create_log
 from albatross.service.storage.sqlite.tail import missing_rows
-from albatross.service.storage.store import Row
+from albatross.service.storage.store import DamagedLog, Row
 
 JOURNAL = f"{LOG}-wal"
 
@@ -55,6 +55,19 @@ def copy(folder: Path, target: Path, *names: str) -> None:
 def ratings(folder: Path) -> int:
     with Recommender(folder) as shop:
         return shop.version().ratings
+
+
+class Shortage:
+    """No file can be opened: an application holds all descriptors."""
+
+    def __enter__(self) -> None:
+        self.before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        free = os.open(os.devnull, os.O_RDONLY)
+        os.close(free)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free, self.before[1]))
+
+    def __exit__(self, *error: object) -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, self.before)
 
 
 class Growth:
@@ -146,6 +159,99 @@ def test_what_was_written_in_part_is_not_acknowledged(tmp_path: Path) -> None:
         assert read_mark(tmp_path) == log.head
 
 
+def test_a_commit_needs_no_free_descriptor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mark_module, "ROOM", 4 * PAGE)
+    create_log(tmp_path, [[Row(b"genesis")]])
+    with closing(SQLiteLog(tmp_path)) as log, Shortage():
+        with pytest.raises(OSError, match="Too many open files"):
+            os.open(tmp_path / LOG, os.O_RDONLY)
+        for _ in range(20):
+            log.append([Row(b"event")])
+        assert log._flushed > 10
+
+
+def test_a_journal_that_was_removed_is_written_into_the_main_file(tmp_path: Path) -> None:
+    create_log(tmp_path, [[Row(b"genesis")]])
+    with closing(SQLiteLog(tmp_path)) as log:
+        log.append([Row(b"event")])
+        (tmp_path / JOURNAL).unlink()
+        log.append([Row(b"event")])
+        log.flush()
+        copy(tmp_path, tmp_path / "copy", LOG, MARK)
+    with reading_log(tmp_path / "copy") as reader:
+        assert reader.head.seq == 3
+
+
+@pytest.mark.parametrize("failing", ["checkpoint", "synchronisation", "mark"])
+def test_after_a_failure_the_mark_stays_as_it_is(failing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    create_log(tmp_path, [[Row(b"genesis")]])
+    log = SQLiteLog(tmp_path)
+    log.append([Row(b"first")])
+    log.flush()
+    before = (tmp_path / MARK).read_bytes()
+    with monkeypatch.context() as patch:
+        if failing == "checkpoint":
+            log._connection.close()
+        else:
+            fails = log._journal if failing == "synchronisation" else log._mark._file
+            number = fails.fileno()
+
+            def fail(file: int) -> None:
+                if file == number:
+                    raise OSError(errno.EIO, "Input/output error")
+
+            patch.setattr(f"albatross.service.storage.{'sqlite.log' if failing == 'synchronisation' else 'mark'}.synchronise", fail)
+        with pytest.raises(StorageFailed):
+            (log._checkpoint if failing == "checkpoint" else log.flush)()
+        if failing == "mark":
+            before = (tmp_path / MARK).read_bytes()  # it may have been written, or not
+    for _ in range(2):
+        log.close()
+    assert (tmp_path / MARK).read_bytes() == before
+    with closing(SQLiteLog(tmp_path)) as log:
+        assert log.head.seq == 2
+    log.close()
+
+
+def test_a_start_that_fails_closes_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    create_log(tmp_path, [[Row(b"genesis")]])
+
+    def fail(self: SQLiteLog) -> None:
+        raise StorageFailed("no")
+
+    before = os.open(os.devnull, os.O_RDONLY)
+    os.close(before)
+    with monkeypatch.context() as patch:
+        patch.setattr(SQLiteLog, "_checkpoint", fail)
+        with pytest.raises(StorageFailed):
+            SQLiteLog(tmp_path)
+    after = os.open(os.devnull, os.O_RDONLY)
+    os.close(after)
+    assert after == before
+
+
+@pytest.mark.parametrize("content", [b"same", b"other"])
+def test_handles_that_are_there_without_their_row(content: bytes, tmp_path: Path) -> None:
+    folder, failed = tmp_path / "shop", tmp_path / "failed"
+    folder.mkdir()
+    create_log(folder, [[Row(b"genesis")]])
+    with closing(SQLiteLog(folder)) as log:
+        copy(folder, failed, LOG)
+        log.append([Row(b"event", [(b"h" * 16, b"same")])])
+        copy(folder, failed, MARK)
+    with closing(sqlite3.connect(failed / LOG)) as connection, connection:
+        connection.execute("INSERT INTO handles VALUES (?, 2, ?)", (b"h" * 16, content))
+    if content == b"other":
+        with pytest.raises(DamagedLog):
+            SQLiteLog(failed)
+        return
+    with reading_log(failed) as reader:
+        assert [line for part in reader.handles() for line in part] == [(b"h" * 16, 2, b"same")]
+    with closing(SQLiteLog(failed)) as log:
+        assert log.find(b"h" * 16) == (2, b"same")
+        assert log.restored == 1
+
+
 def test_after_a_start_nothing_depends_on_the_journal(failed: Path, tmp_path: Path) -> None:
     """The earlier process may have failed to synchronise it. What the operating system still shows of it need not be on disk."""
     with closing(SQLiteLog(failed)) as log:
@@ -160,8 +266,8 @@ def test_a_mark_with_more_room_than_now_is_wiped_to_its_end(tmp_path: Path, monk
     log = SQLiteLog(tmp_path)
     for _ in range(9):
         log.append([Row(b"private")])
-    log._connection.close()  # and the mark is left as it is
-    log._mark.close()
+    log._failed = True  # so that the mark is left as it is
+    log.close()
     assert b"private" in (tmp_path / MARK).read_bytes()[8 * PAGE :]
     monkeypatch.setattr(mark_module, "ROOM", 4 * PAGE)
     SQLiteLog(tmp_path).close()

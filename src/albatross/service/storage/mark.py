@@ -70,18 +70,26 @@ class Mark:
     def __init__(self, folder: Path) -> None:
         """Before the first entry, the mark must be set and wiped: that makes room for entries."""
         self.path = folder / MARK
-        self._file = self.path.open("r+b", buffering=0)
         content = self.path.read_bytes()
+        self._failed = False
         slots = _slots(content)
         self._slot = 1 if slots[1] is not None and (slots[0] is None or slots[1] > slots[0]) else 0
         """The newer slot. The next write goes to the other."""
         self._key = content[KEY] if any(content[KEY]) else secrets.token_bytes(16)
         self._next = PAGE
         """Where the next entry begins."""
-        self._room = self._grow(len(content))
+        self._file = self.path.open("r+b", buffering=0)
+        self._room = self._room_for_entries(len(content))
         """Bytes for entries."""
         self._used = max(self._room, len(content) - PAGE)
         """Bytes for entries that may not be zero."""
+
+    def _room_for_entries(self, length: int) -> int:
+        try:
+            return self._grow(length)
+        except BaseException:
+            self._file.close()
+            raise
 
     def _grow(self, length: int) -> int:
         """Make room for entries, or none on a full disk: then each commit synchronises the journal."""
@@ -133,7 +141,13 @@ class Mark:
             left = left[self._file.write(left) :]
         synchronise(self._file.fileno())
 
+    @property
+    def unusable(self) -> bool:
+        """Whether it is closed, or could not be written."""
+        return self._failed or self._file.closed
+
     def _failure(self, error: OSError) -> StorageFailed:
+        self._failed = True
         return StorageFailed(f"{self.path} could not be written ({error}); nothing more is accepted until a restart")
 
     def close(self) -> None:

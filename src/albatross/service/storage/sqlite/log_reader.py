@@ -45,6 +45,7 @@ class LogReader:
         """Read on as if these rows were in the log. The file is not changed."""
         if not rows:
             return
+        handles = self._without_known(handles)
         self._missing, self.restored = (rows, handles), len(rows)
         for table, columns, lines in (("log", "?, ?, ?, ?", rows), ("handles", "?, ?, ?", handles)):
             self._connection.execute(f"CREATE TEMP TABLE missing_{table} AS SELECT * FROM main.{table} LIMIT 0")
@@ -52,6 +53,11 @@ class LogReader:
             # SQLite looks for a name among what is temporary first.
             self._connection.execute(f"CREATE TEMP VIEW {table} AS SELECT * FROM main.{table} UNION ALL SELECT * FROM missing_{table}")
         self._head = Head(rows[-1][0], rows[-1][3])
+
+    def _without_known(self, handles: Sequence[Handle]) -> list[Handle]:
+        """The handles that are not there yet with the same row and content: damage may leave a handle and take its row."""
+        known = self.find_all([handle for handle, _, _ in handles])
+        return [line for line in handles if known.get(line[0]) != line[1:]]
 
     def _last(self) -> Head:
         last = self._connection.execute("SELECT seq, chain FROM log ORDER BY seq DESC LIMIT 1").fetchone()

@@ -6,10 +6,12 @@ import os
 import resource
 import shutil
 import sqlite3
+import subprocess
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from power import Disk, content_of, make, record, shim
 
 from albatross import Recommender
 from albatross.cli import main
@@ -27,6 +29,13 @@ from albatross.service.storage.sqlite.tail import missing_rows
 from albatross.service.storage.store import DamagedLog, Row
 
 JOURNAL = f"{LOG}-wal"
+STARTER = """
+import os, sys
+from pathlib import Path
+from albatross.service.storage.sqlite.log import SQLiteLog
+SQLiteLog(Path(sys.argv[1]))
+os._exit(0)
+"""
 
 
 @pytest.fixture
@@ -50,6 +59,12 @@ def copy(folder: Path, target: Path, *names: str) -> None:
     target.mkdir(exist_ok=True)
     for name in names:
         shutil.copy2(folder / name, target / name)
+
+
+def seen(folder: Path, target: Path) -> dict[str, bytes]:
+    """The files of a folder. Another process reads them: if this one closed a file, it would lose SQLite's locks on it."""
+    subprocess.run(["cp", "-r", str(folder), str(target)], check=True)
+    return content_of(target)
 
 
 def ratings(folder: Path) -> int:
@@ -259,6 +274,43 @@ def test_after_a_start_nothing_depends_on_the_journal(failed: Path, tmp_path: Pa
         head = log.head
     with reading_log(tmp_path / "again") as reader:
         assert reader.head == head
+
+
+def test_a_start_writes_the_journal_once_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a failed synchronisation the system shows what never reached the disk, and calls it clean: only a new write gets it there."""
+    folder, lost = tmp_path / "shop", tmp_path / "lost"
+    folder.mkdir()
+    create_log(folder, [[Row(b"genesis")]])
+    library = shim(tmp_path)
+    SQLiteLog(folder).close()
+    with reading_log(folder):  # a checkpoint does not reach what is newer
+        log = SQLiteLog(folder)
+        log.append([Row(b"first")])
+        log.flush()
+        kept = seen(folder, tmp_path / "kept")  # the next synchronisation of the journal fails
+        for number in range(10):
+            log.append([Row(b"acknowledged%d" % number)])
+        log._failed = True
+        shown = seen(folder, tmp_path / "shown")
+        disk = Disk({**kept, MARK: shown[MARK]})
+        disk.now[JOURNAL].now = bytearray(shown[JOURNAL])
+        for call in record(library, STARTER, folder):
+            disk.do(call)
+        make(lost, {name: bytes(file.kept) for name, file in disk.now.items() if not name.endswith("-shm")})
+        log.close()
+    with closing(SQLiteLog(lost)) as found:
+        assert found.head.seq == 12
+
+
+def test_without_room_for_the_journal_once_more_the_reason_is_told(failed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(file: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("albatross.service.storage.sqlite.log.synchronise", full)
+        with pytest.raises(DiskFull, match="nothing is lost"):
+            SQLiteLog(failed)
+    assert ratings(failed) == 9
 
 
 def test_a_mark_with_more_room_than_now_is_wiped_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

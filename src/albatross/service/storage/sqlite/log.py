@@ -14,7 +14,7 @@ from albatross.core.files import sync_folder, synchronise
 from albatross.service.api.errors import DiskFull, StorageFailed
 from albatross.service.storage.events import FORMAT
 from albatross.service.storage.folder import LOG
-from albatross.service.storage.mark import Head, Mark, read_marked, write_mark
+from albatross.service.storage.mark import NO_SPACE, Head, Mark, read_marked, write_mark
 from albatross.service.storage.sqlite.log_reader import UNREADABLE, LogReader, connect, refusal
 from albatross.service.storage.sqlite.tail import Tail, encode_tail, missing_rows
 from albatross.service.storage.store import NO_CHAIN, HandleTaken, Row, Written, chained
@@ -30,6 +30,8 @@ FLUSH_SECONDS = 0.5
 JOURNAL_BYTES = 1 << 22
 """From this size on, the journal is copied into the main file (checkpoint)."""
 
+COPIED_AT_ONCE = 1 << 20
+"""Bytes of the journal that a start writes once more in one call."""
 FULL = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")
 """The disk is full, or the file may not grow: the transaction is rolled back, and reads still work."""
 
@@ -83,12 +85,13 @@ class SQLiteLog(LogReader):
             self._restore(missing)
             self._head = self._last()
             # Once for all commits, which then need no free descriptor. SQLite has made the journal and keeps it while it is connected.
-            self._journal = Path(self._journal_name).open("rb+", buffering=0)
+            self._journal = Path(self._journal_name).open("rb+", buffering=0)  # noqa: SIM115 - closed with the log
             opened.callback(self._journal.close)
             self._mark = Mark(folder)
             opened.callback(self._mark.close)
             # An earlier process may have left entries. If it failed to synchronise the journal, no one knows what is on disk of that, so
-            # they are needed until all of it is in the main file.
+            # they are needed until all of it is written once more. The checkpoint does not reach what a reader still uses.
+            self._write_again()
             self._checkpoint()
             self.flush(wipe=True)
         except UNREADABLE as error:
@@ -96,6 +99,20 @@ class SQLiteLog(LogReader):
                 raise DiskFull(f"there is no room for {self.path} to grow ({error}), and the mark has rows that it lacks") from error
             raise refusal(self.path, error) from error
         except OSError as error:
+            raise self._failure(error) from error
+
+    def _write_again(self) -> None:
+        """Write the journal as it is, in place: after a failed synchronisation, the system may call clean what never reached the disk."""
+        try:
+            journal, at = self._journal, 0
+            while content := journal.read(COPIED_AT_ONCE):
+                journal.seek(at)
+                at += journal.write(content)
+                journal.seek(at)
+            synchronise(journal.fileno())
+        except OSError as error:
+            if error.errno in NO_SPACE:  # also in place: not every file system overwrites what is there
+                raise DiskFull(f"there is no room to write {self._journal_name} once more ({error}); nothing is lost") from error
             raise self._failure(error) from error
 
     def _restore(self, missing: Tail) -> None:

@@ -142,6 +142,37 @@ def test_a_full_disk_is_no_reason_to_accept_a_loss(failed: Path, monkeypatch: py
     assert ratings(failed) == 9
 
 
+def test_an_accepted_loss_is_no_larger_than_it_must_be(tmp_path: Path) -> None:
+    folder, failed = tmp_path / "shop", tmp_path / "failed"
+    folder.mkdir()
+    create_log(folder, [[Row(b"genesis")]])
+    with closing(SQLiteLog(folder)) as log:
+        log.append([Row(b"first")])
+        copy(folder, failed, LOG, JOURNAL)
+        for number in range(10):
+            log.append([Row(b"acknowledged", [(b"%16d" % number, b"x")])])
+        log.append([Row(b"x" * 300_000)])  # it has no room in the mark: only the journal has it
+        copy(folder, failed, MARK)
+    with pytest.raises(DamagedLog, match="events up to 13 were acknowledged"):
+        SQLiteLog(failed)
+    before, now = FolderHome(failed).accept_loss()
+    assert before is not None
+    assert (before.seq, now.seq) == (13, 12)
+    assert read_mark(failed) == now
+    with closing(SQLiteLog(failed)) as log:
+        assert (log.head, log.restored) == (now, 0)
+        assert log.find(b"%16d" % 9) == (12, b"x")
+
+
+def test_a_loss_of_a_log_that_is_damaged_elsewhere_is_not_accepted(failed: Path) -> None:
+    with closing(sqlite3.connect(failed / LOG)) as connection, connection:
+        connection.execute("UPDATE log SET body = zeroblob(length(body)) WHERE seq = 2")
+    mark = (failed / MARK).read_bytes()
+    with pytest.raises(DamagedLog, match="at event 2"):
+        FolderHome(failed).accept_loss()
+    assert (failed / MARK).read_bytes() == mark
+
+
 def test_without_room_to_restore_the_reason_is_told(tmp_path: Path) -> None:
     folder, failed = tmp_path / "shop", tmp_path / "failed"
     folder.mkdir()

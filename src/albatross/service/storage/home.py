@@ -28,8 +28,8 @@ from albatross.service.storage.snapshots import remove_all
 from albatross.service.storage.sqlite.backup import copy_folder, keep_backup
 from albatross.service.storage.sqlite.log import SQLiteLog, create_log
 from albatross.service.storage.sqlite.log_reader import LogReader
-from albatross.service.storage.sqlite.tail import missing_rows
-from albatross.service.storage.store import DamagedLog, ReadableLog, Row, Store
+from albatross.service.storage.sqlite.tail import first_missing_rows
+from albatross.service.storage.store import ReadableLog, Row, Store
 
 OURS = {LOG, f"{LOG}-wal", f"{LOG}-shm", f"{LOG}-journal", MARK, LOCK, SNAPSHOTS, BACKUPS, KEYS, KEYS_LOCK}
 """Names in a folder of the service, besides settings and what is not finished."""
@@ -171,19 +171,18 @@ class FolderHome:
 
     def accept_loss(self) -> tuple[Head | None, Head]:
         lock = FolderLock(self.folder)
-        mendable = False
         try:
             before = read_marked(self.folder)
-            with contextlib.suppress(DamagedLog), closing(LogReader(self.folder / LOG)) as log:
-                mendable = bool(missing_rows(str(self.folder), before, log).rows)
-            if mendable:
-                SQLiteLog(self.folder).close()  # an error, like that of a full disk, is no reason to lose them
             with closing(LogReader(self.folder / LOG)) as log:
                 for _ in log.read():  # the remaining rows must be valid
                     pass
                 if log.head.seq == 0:
                     raise InvalidInput(f"{self.folder}: nothing is left of the log; accepted: a log with at least its first event")
                 now = log.head
+                mendable = bool(first_missing_rows(before, log).rows)
+            if mendable:  # an error, like that of a full disk, is no reason to lose them
+                with closing(SQLiteLog(self.folder, lossy=True)) as restored:
+                    now = restored.head
             remove_all(self.folder)  # some may contain lost events
             write_mark(self.folder, now)
         finally:

@@ -16,7 +16,7 @@ from albatross.service.storage.events import FORMAT
 from albatross.service.storage.folder import LOG
 from albatross.service.storage.mark import NO_SPACE, Head, Mark, read_marked, write_mark
 from albatross.service.storage.sqlite.log_reader import UNREADABLE, LogReader, connect, refusal
-from albatross.service.storage.sqlite.tail import Tail, encode_tail, missing_rows
+from albatross.service.storage.sqlite.tail import Tail, encode_tail, first_missing_rows, missing_rows
 from albatross.service.storage.store import NO_CHAIN, HandleTaken, Row, Written, chained
 
 ROWS_AT_ONCE = (64, 16, 4, 1)
@@ -44,11 +44,14 @@ PRAGMA user_version = {FORMAT};
 
 
 class SQLiteLog(LogReader):
-    """The log of a folder, open for writing. With `durable`, a commit is on disk and marked when it returns."""
+    """The log of a folder, open for writing. With `durable`, a commit is on disk and marked when it returns.
+
+    With `lossy`, a log is accepted that has lost more than the mark can restore.
+    """
 
     refuses_taken = True
 
-    def __init__(self, folder: Path, durable: bool = True) -> None:
+    def __init__(self, folder: Path, durable: bool = True, lossy: bool = False) -> None:
         self.path = folder / LOG
         self.durable = durable
         self.beat = None if durable else FLUSH_SECONDS
@@ -62,7 +65,8 @@ class SQLiteLog(LogReader):
         """Whether erased rows may still be in the journal. True at first, because an earlier process may have erased some."""
         # Check before any write: a refused folder stays as it is, including its journal.
         with contextlib.closing(LogReader(self.path)) as found:
-            missing = missing_rows(str(folder), read_marked(folder), found)
+            mark = read_marked(folder)
+            missing = first_missing_rows(mark, found) if lossy else missing_rows(str(folder), mark, found)
         with contextlib.ExitStack() as opened:
             self._open(folder, missing, opened)
             self._opened = opened.pop_all()

@@ -29,6 +29,8 @@ LAYOUT = struct.Struct("<Q16s")
 DIGEST = 16
 KEY = slice(2 * SLOT, 2 * SLOT + 16)
 """Where the key is."""
+PROOF = slice(KEY.stop, KEY.stop + DIGEST)
+"""Where the digest of the key is, in the same sector."""
 PAGE = 4096
 """Entries begin at multiples of it. The slots and the key have the first page."""
 ROOM = 1 << 18
@@ -125,7 +127,7 @@ class Mark:
         start = LAYOUT.pack(*head)
         self._write(self._slot * SLOT, start + _digest(start))
         if wipe and self._used > 0:
-            self._write(KEY.start, self._key.ljust(PAGE - KEY.start, b"\0") + bytes(self._used))
+            self._write(KEY.start, (self._key + _digest(self._key)).ljust(PAGE - KEY.start, b"\0") + bytes(self._used))
             self._used = 0
 
     def _write(self, at: int, content: bytes) -> None:
@@ -166,6 +168,8 @@ def read_marked(folder: Path) -> Marked:
     except OSError:
         content = b""
     entries = sorted(_entries(content))
+    if not entries and _hides_entries(content):
+        return Marked(None, [])
     slots = [head for head in _slots(content) if head is not None]
     return Marked(max((*slots, *(entry.head for entry in entries)), default=None), entries)
 
@@ -196,6 +200,11 @@ def _entries(content: bytes) -> Iterator[Entry]:
             rows = content[at + first : at + first + length]
             if len(rows) == length and zlib.crc32(rows) == checksum:
                 yield Entry(Head(seq, chain), rows)
+
+
+def _hides_entries(content: bytes) -> bool:
+    """Whether the key is damaged and there may be entries: without their key, they cannot be told from what was never acknowledged."""
+    return content[PROOF] != _digest(content[KEY]) and any(content.startswith(SIGN, at) for at in range(PAGE, len(content), PAGE))
 
 
 def _digest(start: bytes, key: bytes = b"") -> bytes:

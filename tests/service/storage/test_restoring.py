@@ -164,6 +164,29 @@ def test_an_accepted_loss_is_no_larger_than_it_must_be(tmp_path: Path) -> None:
         assert log.find(b"%16d" % 9) == (12, b"x")
 
 
+def test_a_journal_that_is_damaged_behind_a_checkpoint_may_be_put_aside(tmp_path: Path) -> None:
+    """The main file is newer than the beginning of such a journal, so SQLite mixes old pages with new ones."""
+    folder, failed = tmp_path / "shop", tmp_path / "failed"
+    folder.mkdir()
+    create_log(folder, [[Row(b"genesis")]])
+    with closing(SQLiteLog(folder)) as log:
+        for number in range(100):
+            log.append([Row(b"x" * 500, [(b"%16d" % number, b"x")])])
+        log._checkpoint()
+        log.flush(wipe=True)
+        copy(folder, failed, LOG, JOURNAL, MARK)
+    journal = (failed / JOURNAL).read_bytes()
+    (failed / JOURNAL).write_bytes(journal[: len(journal) // 3])
+    with pytest.raises(DamagedLog, match="put that file aside in the copy"):
+        SQLiteLog(failed)
+    with pytest.raises(DamagedLog, match="put that file aside in the copy"), reading_log(failed):
+        pass
+    (failed / JOURNAL).unlink()
+    with closing(SQLiteLog(failed)) as log:
+        assert log.head.seq == 101
+        assert sum(len(bodies) for _, bodies in log.read()) == 101
+
+
 def test_a_loss_of_a_log_that_is_damaged_elsewhere_is_not_accepted(failed: Path) -> None:
     with closing(sqlite3.connect(failed / LOG)) as connection, connection:
         connection.execute("UPDATE log SET body = zeroblob(length(body)) WHERE seq = 2")

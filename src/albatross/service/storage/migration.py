@@ -22,7 +22,7 @@ from albatross.service.storage.handles import answer_handle
 from albatross.service.storage.mark import read_marked
 from albatross.service.storage.reading import check_log
 from albatross.service.storage.sqlite.log import SQLiteLog, create_log
-from albatross.service.storage.sqlite.log_reader import CHUNK, LogReader, format_of
+from albatross.service.storage.sqlite.log_reader import CHUNK, LogReader, format_of, naming_journal
 from albatross.service.storage.sqlite.tail import missing_rows
 from albatross.service.storage.store import NO_CHAIN, DamagedLog, Row, check_rows
 
@@ -120,7 +120,7 @@ def reading_log(folder: Path) -> Iterator[LogReader]:
     known = format_of(folder / LOG)
     if known == FORMAT:
         mark = read_marked(folder)  # before the log is opened, so that the mark cannot be newer than the log
-        with contextlib.closing(LogReader(folder / LOG)) as log:
+        with naming_journal(folder / LOG), contextlib.closing(LogReader(folder / LOG)) as log:
             log.complete(*missing_rows(str(folder), mark, log))
             yield log
         return

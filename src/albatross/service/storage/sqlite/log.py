@@ -15,7 +15,7 @@ from albatross.service.api.errors import DiskFull, StorageFailed
 from albatross.service.storage.events import FORMAT
 from albatross.service.storage.folder import LOG
 from albatross.service.storage.mark import NO_SPACE, Head, Mark, read_marked, write_mark
-from albatross.service.storage.sqlite.log_reader import UNREADABLE, LogReader, connect, refusal
+from albatross.service.storage.sqlite.log_reader import UNREADABLE, LogReader, connect, naming_journal, refusal
 from albatross.service.storage.sqlite.tail import Tail, encode_tail, first_missing_rows, missing_rows
 from albatross.service.storage.store import NO_CHAIN, HandleTaken, Row, Written, chained
 
@@ -64,7 +64,7 @@ class SQLiteLog(LogReader):
         self._erasing = True
         """Whether erased rows may still be in the journal. True at first, because an earlier process may have erased some."""
         # Check before any write: a refused folder stays as it is, including its journal.
-        with contextlib.closing(LogReader(self.path)) as found:
+        with naming_journal(self.path), contextlib.closing(LogReader(self.path)) as found:
             mark = read_marked(folder)
             missing = first_missing_rows(mark, found) if lossy else missing_rows(str(folder), mark, found)
         with contextlib.ExitStack() as opened:

@@ -177,7 +177,7 @@ class LogReader:
 
 def format_of(path: Path) -> int:
     """The format of a log."""
-    with contextlib.closing(connect(path, readonly=True)) as connection:
+    with naming_journal(path), contextlib.closing(connect(path, readonly=True)) as connection:
         try:
             version: int = connection.execute("PRAGMA user_version").fetchone()[0]
             tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
@@ -210,6 +210,21 @@ def _roll_back(path: Path) -> None:
     """Undo what a process did not finish when it turned the journal on: a connection that only reads cannot. Others are not disturbed."""
     with contextlib.suppress(sqlite3.Error), contextlib.closing(connect(path)) as connection:
         connection.execute("SELECT 1 FROM sqlite_schema").fetchall()
+
+
+@contextlib.contextmanager
+def naming_journal(path: Path) -> Iterator[None]:
+    """Let an error of a damaged log say that the journal may be at fault: behind a checkpoint, the main file has all that it has."""
+    try:
+        yield
+    except DamagedLog as error:
+        journal = Path(f"{path}-wal")
+        if not journal.exists() or journal.stat().st_size == 0:
+            raise
+        raise DamagedLog(
+            f"{error}. If only {journal.name} is damaged, nothing may be missing: "
+            f"copy the folder, put that file aside in the copy, and see what albatross verify says of it"
+        ) from error
 
 
 def refusal(path: Path, error: BaseException) -> InvalidInput:

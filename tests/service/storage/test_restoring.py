@@ -113,6 +113,21 @@ def test_who_reads_a_folder_leaves_it_as_it_is(failed: Path, tmp_path: Path) -> 
     assert ratings(failed) == ratings(tmp_path / "backup") == 9
 
 
+def test_a_closed_folder_is_read_where_nothing_can_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "shop"
+    with Recommender(folder, scale=(1, 5), policy=ItemMean()) as shop:
+        rate(shop, range(9))
+    (folder / f"{LOG}-shm").mkdir()  # as on a disk that is read-only, SQLite cannot make its files
+    assert main(["verify", str(folder)]) == 0
+    assert main(["doctor", str(folder)]) == 0
+    assert main(["export", str(folder), str(tmp_path / "events.jsonl")]) == 0
+    assert "event8" in (tmp_path / "events.jsonl").read_text()
+    capsys.readouterr()
+    (folder / JOURNAL).write_bytes(b"journal" * 1_000)
+    assert main(["verify", str(folder)]) == 2
+    assert "copy the folder" in " ".join(capsys.readouterr().err.split())
+
+
 def test_a_reader_may_be_overtaken_by_a_start(failed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The service restores the rows and wipes the mark, after a reader has opened the log."""
 

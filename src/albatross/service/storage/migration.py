@@ -114,7 +114,8 @@ def open_log(folder: Path, durable: bool = True) -> SQLiteLog:
 def reading_log(folder: Path) -> Iterator[LogReader]:
     """The log of a folder as it is now, also while it is written to. Refuses a log that has lost acknowledged events.
 
-    What only the mark has is read from there. The folder is not changed: it may be read-only, or a service may be about to open it.
+    What only the mark has is read from there. The folder is not changed: a service may be about to open it, or its disk may be read-only
+    (then only a folder that was closed has no journal, which SQLite reads only where it can make files).
     """
     check_folder(folder)
     known = format_of(folder / LOG)

@@ -197,13 +197,29 @@ def check_format(path: Path, connection: sqlite3.Connection) -> None:
 def connect(path: Path, readonly: bool = False) -> sqlite3.Connection:
     if readonly and Path(f"{path}-journal").exists():
         _roll_back(path)
-    mode = "ro" if readonly else "rw"
+    connection = _connect(path, "mode=ro" if readonly else "mode=rw")
+    if readonly and _needs_files(path, connection):
+        connection.close()
+        return _connect(path, "mode=ro&immutable=1")
+    return connection
+
+
+def _connect(path: Path, how: str) -> sqlite3.Connection:
     try:
-        return sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False, timeout=1.0
-        )
+        return sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None, check_same_thread=False, timeout=1.0)
     except sqlite3.Error as error:
         raise refusal(path, error) from error
+
+
+def _needs_files(path: Path, connection: sqlite3.Connection) -> bool:
+    """Whether SQLite can read a log only if it can make files beside it, although there is no journal: on a disk that is read-only."""
+    if Path(f"{path}-wal").exists():
+        return False
+    try:
+        connection.execute("SELECT 1 FROM sqlite_schema").fetchall()
+    except UNREADABLE as error:
+        return getattr(error, "sqlite_errorname", "").startswith("SQLITE_CANTOPEN")
+    return False
 
 
 def _roll_back(path: Path) -> None:
@@ -230,4 +246,8 @@ def naming_journal(path: Path) -> Iterator[None]:
 def refusal(path: Path, error: BaseException) -> InvalidInput:
     if getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
         return InvalidInput(f"{path} is in use by another process; accepted: one process per folder")
+    if getattr(error, "sqlite_errorname", "").startswith("SQLITE_CANTOPEN") and path.is_file() and Path(f"{path}-wal").exists():
+        return InvalidInput(
+            f"{path} cannot be opened ({error}); with a journal, it is not read where nothing can be written: copy the folder"
+        )
     return DamagedLog(f"{path} is damaged or is not a log of albatross: {error}")

@@ -121,7 +121,8 @@ class File:
         self.since.append(call)
 
     def synchronise(self) -> None:
-        self.kept = bytearray(self.now)
+        for call in self.since:
+            apply(self.kept, call)
         self.since = []
 
     def after_failure(self, choice: random.Random) -> bytes:

@@ -304,7 +304,8 @@ def test_what_killed_processes_left_is_tidied_away(tmp_path: Path) -> None:
         shop.backup()
     writing = folder / ".keys.json.0123.partial"  # perhaps by a command that makes a key just now
     writing.write_bytes(b"half")
-    litter = [folder / ".mark.0123.partial", folder / "snapshots" / ".x.npz.0123.partial", folder / "snapshots" / "000000000000099.npz"]
+    snapshots = folder / "snapshots"
+    litter = [folder / ".mark.0123.partial", snapshots / ".000000000000098.npz.0123.partial", snapshots / "000000000000099.npz"]
     for path in litter:
         path.write_bytes(b"half")
     (folder / "backups" / ".000002-event-3.17.unfinished").mkdir()

@@ -11,7 +11,7 @@ from albatross.policies.item_mean import ItemMean
 from albatross.service.api.requests import Feedback, FeedbackBatch
 from albatross.service.storage import mark as mark_module
 from albatross.service.storage.folder import LOG
-from albatross.service.storage.mark import DIGEST, ENTRY, MARK, PAGE, SIGN, Head, Mark, read_mark, read_marked, write_mark
+from albatross.service.storage.mark import DIGEST, ENTRY, KEY, MARK, PAGE, PROOF, SIGN, SLOT, Head, Mark, read_mark, read_marked, write_mark
 from albatross.service.storage.store import DamagedLog
 
 JOURNAL = f"{LOG}-wal"
@@ -154,6 +154,55 @@ def test_a_torn_entry_was_never_acknowledged(tmp_path: Path) -> None:
         (tmp_path / MARK).write_bytes(content[:written].ljust(len(content), b"\0"))
         assert read_mark(tmp_path) == Head(2, b"2" * 16)
         assert [entry.content for entry in read_marked(tmp_path).entries] == [b"first"]
+
+
+@pytest.mark.parametrize("place", [KEY.start, PROOF.start])
+def test_a_damaged_key_hides_nothing(place: int, tmp_path: Path) -> None:
+    folder, failed = tmp_path / "shop", tmp_path / "failed"
+    with begin(folder) as shop:
+        rate(shop, range(3))
+        copy(folder, failed, LOG, JOURNAL)
+        rate(shop, range(3, 9))
+        copy(folder, failed, MARK)
+    content = bytearray((failed / MARK).read_bytes())
+    content[place] ^= 1
+    (failed / MARK).write_bytes(content)
+    if place == KEY.start:
+        with pytest.raises(DamagedLog, match="mark of the log's head is missing or damaged"):
+            Recommender(failed)
+    else:  # the entries themselves prove the key
+        with Recommender(failed) as shop:
+            assert shop.version().ratings == 9
+
+
+def test_a_mark_without_the_digest_of_its_key_or_without_entries_is_read(tmp_path: Path) -> None:
+    folder = tmp_path / "shop"
+    with begin(folder) as shop:
+        rate(shop, range(3))
+        copy(folder, tmp_path / "killed", LOG, JOURNAL, MARK)
+    copy(folder, tmp_path / "closed", LOG, MARK)
+    copy(folder, tmp_path / "released", LOG, MARK)
+    for name in ("killed", "closed"):
+        content = bytearray((tmp_path / name / MARK).read_bytes())
+        content[PROOF] = bytes(DIGEST)
+        (tmp_path / name / MARK).write_bytes(content)
+    (tmp_path / "released" / MARK).write_bytes((folder / MARK).read_bytes()[: 2 * SLOT])
+    for name in ("killed", "closed", "released"):
+        with Recommender(tmp_path / name) as shop:
+            assert shop.version().ratings == 3
+        found = (tmp_path / name / MARK).read_bytes()
+        assert found[PROOF] == mark_module._digest(found[KEY])
+
+
+def test_a_first_entry_that_is_torn_is_not_taken_for_a_damaged_key(tmp_path: Path) -> None:
+    write_mark(tmp_path, Head(1, bytes(16)))
+    mark = Mark(tmp_path)
+    mark.set(Head(1, bytes(16)), wipe=True)
+    assert mark.add(Head(2, b"2" * 16), b"x" * 3 * PAGE)
+    mark.close()
+    content = (tmp_path / MARK).read_bytes()
+    (tmp_path / MARK).write_bytes(content[: 2 * PAGE].ljust(len(content), b"\0"))
+    assert read_marked(tmp_path) == (Head(1, bytes(16)), [])
 
 
 def test_content_is_not_taken_for_an_entry(tmp_path: Path) -> None:

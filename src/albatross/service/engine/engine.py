@@ -66,7 +66,7 @@ class Engine:
         try:
             self._store, self.genesis = open_home(self.home, self.options, open_store)
         except BaseException:
-            self.home.release()
+            self.home.release(refused=True)
             raise
         self._on_failure, self._on_complaint = on_failure, on_complaint
         self._standing = Standing(str(self.home), self._store.head.seq)

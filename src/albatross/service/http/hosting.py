@@ -32,7 +32,8 @@ from albatross.service.http.process import (
 )
 from albatross.service.http.shops import PREFIX, Shop, Shops
 from albatross.service.http.wire.crowd import SPARE_DESCRIPTORS, Crowd
-from albatross.service.storage.home import FolderHome
+from albatross.service.storage.folder import LOG, SETTINGS
+from albatross.service.storage.home import FolderHome, may_be_home
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """Accepted names of shops; they appear in URLs and in metrics."""
@@ -53,7 +54,10 @@ class How(NamedTuple):
 
 
 def found_in(root: Path) -> tuple[list[str], dict[str, str]]:
-    """The names of the shops in a folder, and the refused folders with reasons. Files and hidden folders are skipped."""
+    """The names of the shops in a folder, and the refused folders with reasons. Files and hidden folders are skipped.
+
+    A new shop is an empty folder, or one with settings. Nothing is written into any other.
+    """
     names: list[str] = []
     refused: dict[str, str] = {}
     for path in sorted(root.iterdir()):
@@ -63,11 +67,23 @@ def found_in(root: Path) -> tuple[list[str], dict[str, str]]:
             refused[path.name] = "it is a symbolic link; accepted: a folder"
         elif not NAME.fullmatch(path.name):
             refused[path.name] = f"its name is not accepted; accepted: {ACCEPTED}"
+        elif reason := _refusal(path):
+            refused[path.name] = reason
         elif len(names) >= MOST_SHOPS:
             refused[path.name] = f"there are more than {MOST_SHOPS} shops; accepted: no more in one process"
         else:
             names.append(path.name)
     return names, refused
+
+
+def _refusal(folder: Path) -> str:
+    """Why a folder cannot be a shop; empty if it can."""
+    try:
+        if may_be_home(folder):
+            return ""
+    except OSError as error:
+        return f"it cannot be read ({error.strerror or error})"
+    return f"it has files, but neither {LOG} nor {SETTINGS}; accepted: the folder of a shop, an empty one, or one with {SETTINGS}"
 
 
 def serve_root(root: Path, how: Callable[[Path], How], address: ListenAddress, listening: socket.socket | None = None) -> None:
@@ -77,6 +93,8 @@ def serve_root(root: Path, how: Callable[[Path], How], address: ListenAddress, l
     """
     if not root.is_dir():
         raise InvalidInput(f"{root} is not a folder; accepted: one whose sub-folders are shops")
+    if (root / LOG).exists():
+        raise InvalidInput(f"{root} is a shop itself (it has {LOG}); accepted: albatross serve {root}, or a folder of shops")
     keys = Keys(FolderHome(root).keyring)
     address.check(keys)
 

@@ -7,17 +7,32 @@ from pathlib import Path
 from typing import Protocol
 
 from albatross.core.errors import InvalidInput
-from albatross.service.storage.folder import LOG, FolderLock, check_begun, make_folder, remove_unfinished, tidy
+from albatross.service.storage.folder import (
+    BACKUPS,
+    KEYS,
+    LOCK,
+    LOG,
+    SETTINGS,
+    SNAPSHOTS,
+    FolderLock,
+    check_begun,
+    make_folder,
+    remove_unfinished,
+    tidy,
+)
+from albatross.service.storage.keyring import LOCK as KEYS_LOCK
 from albatross.service.storage.keyring import FileKeyring, Keyring
-from albatross.service.storage.mark import Head, read_marked, write_mark
+from albatross.service.storage.mark import MARK, Head, read_marked, write_mark
 from albatross.service.storage.migration import check_folder, open_log, reading_log
 from albatross.service.storage.snapshots import remove_all
 from albatross.service.storage.sqlite.backup import copy_folder, keep_backup
 from albatross.service.storage.sqlite.log import SQLiteLog, create_log
 from albatross.service.storage.sqlite.log_reader import LogReader
-from albatross.service.storage.sqlite.tail import missing_rows
-from albatross.service.storage.store import DamagedLog, ReadableLog, Row, Store
+from albatross.service.storage.sqlite.tail import first_missing_rows
+from albatross.service.storage.store import ReadableLog, Row, Store
 
+OURS = {LOG, f"{LOG}-wal", f"{LOG}-shm", f"{LOG}-journal", MARK, LOCK, SNAPSHOTS, BACKUPS, KEYS, KEYS_LOCK}
+"""Names in a folder of the service, besides settings and what is not finished."""
 POSTGRES = ("postgresql://", "postgres://")
 """Prefixes of a PostgreSQL address."""
 
@@ -42,8 +57,8 @@ class Home(Protocol):
     def open(self, durable: bool) -> Store:
         """The log, for writing."""
 
-    def release(self) -> None:
-        """Release the lock, after the log was closed or could not be opened."""
+    def release(self, refused: bool = False) -> None:
+        """Release the lock, after the log was closed or could not be opened. If that was `refused`, no new file stays."""
 
     def reading(self) -> AbstractContextManager[ReadableLog]:
         """The log as it is now, also while another process writes to it."""
@@ -97,19 +112,25 @@ class FolderHome:
         return False
 
     def claim(self) -> None:
+        _ = self.begun  # a folder that is refused stays as it is
         made = [path for path in (self.folder, *self.folder.parents) if not path.exists()]
         make_folder(self.folder)
         self._lock = FolderLock(self.folder)
         self._made = made
-        tidy(self.folder)
 
     def begin(self, rows: Sequence[Row]) -> None:
         create_log(self.folder, [rows])
 
     def open(self, durable: bool) -> Store:
-        return open_log(self.folder, durable)
+        log = open_log(self.folder, durable)
+        try:
+            tidy(self.folder)
+        except BaseException:
+            log.close()
+            raise
+        return log
 
-    def release(self) -> None:
+    def release(self, refused: bool = False) -> None:
         if self._lock is None:
             return
         if self._made and not (self.folder / LOG).exists():  # we hold the lock, so no other process has begun it
@@ -117,7 +138,7 @@ class FolderHome:
             with contextlib.suppress(OSError):  # another process uses one of them
                 for path in self._made[1:]:
                     path.rmdir()
-        self._lock.release()
+        self._lock.release(remove_new=refused)
 
     def reading(self) -> AbstractContextManager[ReadableLog]:
         return reading_log(self.folder)
@@ -150,19 +171,18 @@ class FolderHome:
 
     def accept_loss(self) -> tuple[Head | None, Head]:
         lock = FolderLock(self.folder)
-        mendable = False
         try:
             before = read_marked(self.folder)
-            with contextlib.suppress(DamagedLog), closing(LogReader(self.folder / LOG)) as log:
-                mendable = bool(missing_rows(str(self.folder), before, log).rows)
-            if mendable:
-                SQLiteLog(self.folder).close()  # an error, like that of a full disk, is no reason to lose them
             with closing(LogReader(self.folder / LOG)) as log:
                 for _ in log.read():  # the remaining rows must be valid
                     pass
                 if log.head.seq == 0:
                     raise InvalidInput(f"{self.folder}: nothing is left of the log; accepted: a log with at least its first event")
                 now = log.head
+                mendable = bool(first_missing_rows(before, log).rows)
+            if mendable:  # an error, like that of a full disk, is no reason to lose them
+                with closing(SQLiteLog(self.folder, lossy=True)) as restored:
+                    now = restored.head
             remove_all(self.folder)  # some may contain lost events
             write_mark(self.folder, now)
         finally:
@@ -186,6 +206,13 @@ def home_of(where: str | Path, snapshots: Path | None = None) -> Home:
     if isinstance(where, str) and "://" in where:
         raise InvalidInput(f"{where.partition('://')[0]}:// is not supported; accepted: a folder, or postgresql://…")
     return FolderHome(where)
+
+
+def may_be_home(folder: Path) -> bool:
+    """Whether a folder is one of the service, or may become one: it is empty, or has settings. One that has lost its log is one, too."""
+    names = {path.name for path in folder.iterdir()}
+    unfinished = (f".{LOG}", f".{MARK}.", f".{KEYS}.")
+    return LOG in names or SETTINGS in names or all(name in OURS or name.startswith(unfinished) for name in names)
 
 
 def existing_home(where: str | Path, snapshots: Path | None = None) -> Home:

@@ -29,6 +29,8 @@ LAYOUT = struct.Struct("<Q16s")
 DIGEST = 16
 KEY = slice(2 * SLOT, 2 * SLOT + 16)
 """Where the key is."""
+PROOF = slice(KEY.stop, KEY.stop + DIGEST)
+"""Where the digest of the key is, in the same sector."""
 PAGE = 4096
 """Entries begin at multiples of it. The slots and the key have the first page."""
 ROOM = 1 << 18
@@ -70,18 +72,26 @@ class Mark:
     def __init__(self, folder: Path) -> None:
         """Before the first entry, the mark must be set and wiped: that makes room for entries."""
         self.path = folder / MARK
-        self._file = self.path.open("r+b", buffering=0)
         content = self.path.read_bytes()
+        self._failed = False
         slots = _slots(content)
         self._slot = 1 if slots[1] is not None and (slots[0] is None or slots[1] > slots[0]) else 0
         """The newer slot. The next write goes to the other."""
         self._key = content[KEY] if any(content[KEY]) else secrets.token_bytes(16)
         self._next = PAGE
         """Where the next entry begins."""
-        self._room = self._grow(len(content))
+        self._file = self.path.open("r+b", buffering=0)
+        self._room = self._room_for_entries(len(content))
         """Bytes for entries."""
         self._used = max(self._room, len(content) - PAGE)
         """Bytes for entries that may not be zero."""
+
+    def _room_for_entries(self, length: int) -> int:
+        try:
+            return self._grow(length)
+        except BaseException:
+            self._file.close()
+            raise
 
     def _grow(self, length: int) -> int:
         """Make room for entries, or none on a full disk: then each commit synchronises the journal."""
@@ -117,7 +127,7 @@ class Mark:
         start = LAYOUT.pack(*head)
         self._write(self._slot * SLOT, start + _digest(start))
         if wipe and self._used > 0:
-            self._write(KEY.start, self._key.ljust(PAGE - KEY.start, b"\0") + bytes(self._used))
+            self._write(KEY.start, (self._key + _digest(self._key)).ljust(PAGE - KEY.start, b"\0") + bytes(self._used))
             self._used = 0
 
     def _write(self, at: int, content: bytes) -> None:
@@ -133,7 +143,13 @@ class Mark:
             left = left[self._file.write(left) :]
         synchronise(self._file.fileno())
 
+    @property
+    def unusable(self) -> bool:
+        """Whether it is closed, or could not be written."""
+        return self._failed or self._file.closed
+
     def _failure(self, error: OSError) -> StorageFailed:
+        self._failed = True
         return StorageFailed(f"{self.path} could not be written ({error}); nothing more is accepted until a restart")
 
     def close(self) -> None:
@@ -152,6 +168,8 @@ def read_marked(folder: Path) -> Marked:
     except OSError:
         content = b""
     entries = sorted(_entries(content))
+    if not entries and _hides_entries(content):
+        return Marked(None, [])
     slots = [head for head in _slots(content) if head is not None]
     return Marked(max((*slots, *(entry.head for entry in entries)), default=None), entries)
 
@@ -182,6 +200,11 @@ def _entries(content: bytes) -> Iterator[Entry]:
             rows = content[at + first : at + first + length]
             if len(rows) == length and zlib.crc32(rows) == checksum:
                 yield Entry(Head(seq, chain), rows)
+
+
+def _hides_entries(content: bytes) -> bool:
+    """Whether the key is damaged and there may be entries: without their key, they cannot be told from what was never acknowledged."""
+    return content[PROOF] != _digest(content[KEY]) and any(content.startswith(SIGN, at) for at in range(PAGE, len(content), PAGE))
 
 
 def _digest(start: bytes, key: bytes = b"") -> bytes:

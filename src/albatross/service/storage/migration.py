@@ -22,7 +22,7 @@ from albatross.service.storage.handles import answer_handle
 from albatross.service.storage.mark import read_marked
 from albatross.service.storage.reading import check_log
 from albatross.service.storage.sqlite.log import SQLiteLog, create_log
-from albatross.service.storage.sqlite.log_reader import CHUNK, LogReader, format_of
+from albatross.service.storage.sqlite.log_reader import CHUNK, LogReader, format_of, naming_journal
 from albatross.service.storage.sqlite.tail import missing_rows
 from albatross.service.storage.store import NO_CHAIN, DamagedLog, Row, check_rows
 
@@ -114,13 +114,14 @@ def open_log(folder: Path, durable: bool = True) -> SQLiteLog:
 def reading_log(folder: Path) -> Iterator[LogReader]:
     """The log of a folder as it is now, also while it is written to. Refuses a log that has lost acknowledged events.
 
-    What only the mark has is read from there. The folder is not changed: it may be read-only, or a service may be about to open it.
+    What only the mark has is read from there. The folder is not changed: a service may be about to open it, or its disk may be read-only
+    (then only a folder that was closed has no journal, which SQLite reads only where it can make files).
     """
     check_folder(folder)
     known = format_of(folder / LOG)
     if known == FORMAT:
         mark = read_marked(folder)  # before the log is opened, so that the mark cannot be newer than the log
-        with contextlib.closing(LogReader(folder / LOG)) as log:
+        with naming_journal(folder / LOG), contextlib.closing(LogReader(folder / LOG)) as log:
             log.complete(*missing_rows(str(folder), mark, log))
             yield log
         return

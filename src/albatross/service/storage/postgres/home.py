@@ -100,7 +100,7 @@ class PostgresHome:
                     + (f"albatross cluster accept-loss {self._name}" if self._said else f"albatross doctor {self._name} --accept-loss")
                 )
 
-    def release(self) -> None:
+    def release(self, refused: bool = False) -> None:
         """Nothing to do: the lease ended with the log."""
 
     @contextlib.contextmanager

@@ -14,9 +14,9 @@ from albatross.core.files import sync_folder, synchronise
 from albatross.service.api.errors import DiskFull, StorageFailed
 from albatross.service.storage.events import FORMAT
 from albatross.service.storage.folder import LOG
-from albatross.service.storage.mark import Head, Mark, read_marked, write_mark
-from albatross.service.storage.sqlite.log_reader import UNREADABLE, LogReader, connect, refusal
-from albatross.service.storage.sqlite.tail import Tail, encode_tail, missing_rows
+from albatross.service.storage.mark import NO_SPACE, Head, Mark, read_marked, write_mark
+from albatross.service.storage.sqlite.log_reader import UNREADABLE, LogReader, connect, naming_journal, refusal
+from albatross.service.storage.sqlite.tail import Tail, encode_tail, first_missing_rows, missing_rows
 from albatross.service.storage.store import NO_CHAIN, HandleTaken, Row, Written, chained
 
 ROWS_AT_ONCE = (64, 16, 4, 1)
@@ -30,6 +30,8 @@ FLUSH_SECONDS = 0.5
 JOURNAL_BYTES = 1 << 22
 """From this size on, the journal is copied into the main file (checkpoint)."""
 
+COPIED_AT_ONCE = 1 << 20
+"""Bytes of the journal that a start writes once more in one call."""
 FULL = ("SQLITE_FULL", "SQLITE_IOERR_WRITE")
 """The disk is full, or the file may not grow: the transaction is rolled back, and reads still work."""
 
@@ -42,24 +44,36 @@ PRAGMA user_version = {FORMAT};
 
 
 class SQLiteLog(LogReader):
-    """The log of a folder, open for writing. With `durable`, a commit is on disk and marked when it returns."""
+    """The log of a folder, open for writing. With `durable`, a commit is on disk and marked when it returns.
+
+    With `lossy`, a log is accepted that has lost more than the mark can restore.
+    """
 
     refuses_taken = True
 
-    def __init__(self, folder: Path, durable: bool = True) -> None:
+    def __init__(self, folder: Path, durable: bool = True, lossy: bool = False) -> None:
         self.path = folder / LOG
         self.durable = durable
         self.beat = None if durable else FLUSH_SECONDS
         self._flushed = 0
-        self._journal = str(self.path) + "-wal"
+        self._journal_name = str(self.path) + "-wal"
+        self._failed = False
+        """Whether something could not be written or synchronised. Then the mark stays as it is."""
         self._unsettled = 0
         """About how many bytes are in the journal and not yet in the main file."""
         self._erasing = True
         """Whether erased rows may still be in the journal. True at first, because an earlier process may have erased some."""
         # Check before any write: a refused folder stays as it is, including its journal.
-        with contextlib.closing(LogReader(self.path)) as found:
-            missing = missing_rows(str(folder), read_marked(folder), found)
+        with naming_journal(self.path), contextlib.closing(LogReader(self.path)) as found:
+            mark = read_marked(folder)
+            missing = first_missing_rows(mark, found) if lossy else missing_rows(str(folder), mark, found)
+        with contextlib.ExitStack() as opened:
+            self._open(folder, missing, opened)
+            self._opened = opened.pop_all()
+
+    def _open(self, folder: Path, missing: Tail, opened: contextlib.ExitStack) -> None:
         self._connection = connect(self.path)
+        opened.callback(self._connection.close)
         try:
             for pragma in (
                 "journal_mode = WAL",
@@ -74,19 +88,36 @@ class SQLiteLog(LogReader):
                 raise InvalidInput(f"{folder} is on a file system on which SQLite cannot keep a journal; accepted: a local disk")
             self._restore(missing)
             self._head = self._last()
+            # Once for all commits, which then need no free descriptor. SQLite has made the journal and keeps it while it is connected.
+            self._journal = Path(self._journal_name).open("rb+", buffering=0)  # noqa: SIM115 - closed with the log
+            opened.callback(self._journal.close)
             self._mark = Mark(folder)
+            opened.callback(self._mark.close)
             # An earlier process may have left entries. If it failed to synchronise the journal, no one knows what is on disk of that, so
-            # they are needed until all of it is in the main file.
+            # they are needed until all of it is written once more. The checkpoint does not reach what a reader still uses.
+            self._write_again()
             self._checkpoint()
             self.flush(wipe=True)
         except UNREADABLE as error:
-            self._connection.close()
             if getattr(error, "sqlite_errorname", "") in FULL:
                 raise DiskFull(f"there is no room for {self.path} to grow ({error}), and the mark has rows that it lacks") from error
             raise refusal(self.path, error) from error
-        except BaseException:
-            self._connection.close()
-            raise
+        except OSError as error:
+            raise self._failure(error) from error
+
+    def _write_again(self) -> None:
+        """Write the journal as it is, in place: after a failed synchronisation, the system may call clean what never reached the disk."""
+        try:
+            journal, at = self._journal, 0
+            while content := journal.read(COPIED_AT_ONCE):
+                journal.seek(at)
+                at += journal.write(content)
+                journal.seek(at)
+            synchronise(journal.fileno())
+        except OSError as error:
+            if error.errno in NO_SPACE:  # also in place: not every file system overwrites what is there
+                raise DiskFull(f"there is no room to write {self._journal_name} once more ({error}); nothing is lost") from error
+            raise self._failure(error) from error
 
     def _restore(self, missing: Tail) -> None:
         """Write the rows that the mark has and the log has not."""
@@ -94,7 +125,7 @@ class SQLiteLog(LogReader):
         if missing.rows:
             self._connection.execute("BEGIN IMMEDIATE")
             _insert(self._connection, "log", 4, missing.rows)
-            _insert(self._connection, "handles", 3, missing.handles)
+            _insert(self._connection, "handles", 3, self._without_known(missing.handles))
             self._connection.execute("COMMIT")
 
     def append(self, rows: Sequence[Row]) -> None:
@@ -125,7 +156,7 @@ class SQLiteLog(LogReader):
             self._undo()
             if getattr(error, "sqlite_errorname", "") in FULL:
                 raise DiskFull(f"there is no room for {self.path} to grow ({error}); nothing of this was kept") from error
-            raise StorageFailed(f"{self.path} could not be written ({error}); nothing more is accepted until a restart") from error
+            raise self._failure(error, "written") from error
         self._head = Head(written[-1][0], written[-1][3])
         if erased or (self.durable and not self._mark.add(self._head, encode_tail(Tail(written, handles)))):
             self.flush(wipe=bool(erased))  # an entry does not tell what was erased
@@ -138,7 +169,11 @@ class SQLiteLog(LogReader):
             try:
                 self._connection.execute("ROLLBACK")
             except sqlite3.Error as error:
-                raise StorageFailed(f"{self.path} could not be written, nor the writing be undone ({error})") from error
+                raise self._failure(error, "written, nor the writing be undone") from error
+
+    def _failure(self, error: BaseException, what: str = "synchronised") -> StorageFailed:
+        self._failed = True
+        return StorageFailed(f"{self.path} could not be {what} ({error}); nothing more is accepted until a restart")
 
     def _checkpoint(self) -> None:
         """Copy the journal into the main file and synchronise it. After an erasure, also empty the journal once no one reads it."""
@@ -147,7 +182,7 @@ class SQLiteLog(LogReader):
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorname", "") in FULL:
                 return  # the journal has everything and grows until there is space
-            raise StorageFailed(f"{self.path} could not be synchronised ({error}); nothing more is accepted until a restart") from error
+            raise self._failure(error) from error
         self._unsettled = 0
         self._erasing = self._erasing and bool(busy)
 
@@ -161,28 +196,28 @@ class SQLiteLog(LogReader):
         With `wipe`, nothing is left of the rows in the mark.
         """
         try:
-            with open(self._journal, "rb+") as journal:  # noqa: PTH123 - it has the name that SQLite gave it
-                synchronise(journal.fileno())
-        except FileNotFoundError:
-            self._checkpoint()
+            synchronise(self._journal.fileno())
+            removed = os.fstat(self._journal.fileno()).st_nlink == 0
         except OSError as error:
-            raise StorageFailed(f"{self.path} could not be synchronised ({error}); nothing more is accepted until a restart") from error
+            raise self._failure(error) from error
+        if removed:
+            self._checkpoint()
         self._mark.set(self._head, wipe)
         self._flushed = self._head.seq
 
     def size(self) -> int | None:
         sizes = []
-        for name in (str(self.path), self._journal):
+        for name in (str(self.path), self._journal_name):
             with contextlib.suppress(OSError):
                 sizes.append(os.stat(name).st_size)  # noqa: PTH116 - one has the name that SQLite gave it
         return sum(sizes) if sizes else None
 
     def close(self) -> None:
-        if self._flushed == self._head.seq:  # otherwise its rows may be nowhere else
-            with contextlib.suppress(StorageFailed):
-                self._mark.set(self._head, wipe=True)
-        self._connection.close()
-        self._mark.close()
+        with self._opened:
+            # Rows that are not synchronised may be nowhere else than in the mark.
+            if not self._failed and not self._mark.unusable and self._flushed == self._head.seq:
+                with contextlib.suppress(StorageFailed):
+                    self._mark.set(self._head, wipe=True)
 
 
 def _insert(connection: sqlite3.Connection, table: str, columns: int, rows: Sequence[tuple[Any, ...]]) -> None:

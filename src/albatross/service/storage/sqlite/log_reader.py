@@ -45,6 +45,7 @@ class LogReader:
         """Read on as if these rows were in the log. The file is not changed."""
         if not rows:
             return
+        handles = self._without_known(handles)
         self._missing, self.restored = (rows, handles), len(rows)
         for table, columns, lines in (("log", "?, ?, ?, ?", rows), ("handles", "?, ?, ?", handles)):
             self._connection.execute(f"CREATE TEMP TABLE missing_{table} AS SELECT * FROM main.{table} LIMIT 0")
@@ -52,6 +53,11 @@ class LogReader:
             # SQLite looks for a name among what is temporary first.
             self._connection.execute(f"CREATE TEMP VIEW {table} AS SELECT * FROM main.{table} UNION ALL SELECT * FROM missing_{table}")
         self._head = Head(rows[-1][0], rows[-1][3])
+
+    def _without_known(self, handles: Sequence[Handle]) -> list[Handle]:
+        """The handles that are not there yet with the same row and content: damage may leave a handle and take its row."""
+        known = self.find_all([handle for handle, _, _ in handles])
+        return [line for line in handles if known.get(line[0]) != line[1:]]
 
     def _last(self) -> Head:
         last = self._connection.execute("SELECT seq, chain FROM log ORDER BY seq DESC LIMIT 1").fetchone()
@@ -171,7 +177,7 @@ class LogReader:
 
 def format_of(path: Path) -> int:
     """The format of a log."""
-    with contextlib.closing(connect(path, readonly=True)) as connection:
+    with naming_journal(path), contextlib.closing(connect(path, readonly=True)) as connection:
         try:
             version: int = connection.execute("PRAGMA user_version").fetchone()[0]
             tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
@@ -191,13 +197,29 @@ def check_format(path: Path, connection: sqlite3.Connection) -> None:
 def connect(path: Path, readonly: bool = False) -> sqlite3.Connection:
     if readonly and Path(f"{path}-journal").exists():
         _roll_back(path)
-    mode = "ro" if readonly else "rw"
+    connection = _connect(path, "mode=ro" if readonly else "mode=rw")
+    if readonly and _needs_files(path, connection):
+        connection.close()
+        return _connect(path, "mode=ro&immutable=1")
+    return connection
+
+
+def _connect(path: Path, how: str) -> sqlite3.Connection:
     try:
-        return sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False, timeout=1.0
-        )
+        return sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None, check_same_thread=False, timeout=1.0)
     except sqlite3.Error as error:
         raise refusal(path, error) from error
+
+
+def _needs_files(path: Path, connection: sqlite3.Connection) -> bool:
+    """Whether SQLite can read a log only if it can make files beside it, although there is no journal: on a disk that is read-only."""
+    if Path(f"{path}-wal").exists():
+        return False
+    try:
+        connection.execute("SELECT 1 FROM sqlite_schema").fetchall()
+    except UNREADABLE as error:
+        return getattr(error, "sqlite_errorname", "").startswith("SQLITE_CANTOPEN")
+    return False
 
 
 def _roll_back(path: Path) -> None:
@@ -206,7 +228,26 @@ def _roll_back(path: Path) -> None:
         connection.execute("SELECT 1 FROM sqlite_schema").fetchall()
 
 
+@contextlib.contextmanager
+def naming_journal(path: Path) -> Iterator[None]:
+    """Let an error of a damaged log say that the journal may be at fault: behind a checkpoint, the main file has all that it has."""
+    try:
+        yield
+    except DamagedLog as error:
+        journal = Path(f"{path}-wal")
+        if not journal.exists() or journal.stat().st_size == 0:
+            raise
+        raise DamagedLog(
+            f"{error}. If only {journal.name} is damaged, nothing may be missing: "
+            f"copy the folder, put that file aside in the copy, and see what albatross verify says of it"
+        ) from error
+
+
 def refusal(path: Path, error: BaseException) -> InvalidInput:
     if getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
         return InvalidInput(f"{path} is in use by another process; accepted: one process per folder")
+    if getattr(error, "sqlite_errorname", "").startswith("SQLITE_CANTOPEN") and path.is_file() and Path(f"{path}-wal").exists():
+        return InvalidInput(
+            f"{path} cannot be opened ({error}); with a journal, it is not read where nothing can be written: copy the folder"
+        )
     return DamagedLog(f"{path} is damaged or is not a log of albatross: {error}")

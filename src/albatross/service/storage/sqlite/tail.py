@@ -27,15 +27,20 @@ def missing_rows(where: str, mark: Marked, log: ReadableLog) -> Tail:
     While others write, the mark must have been read before the log was opened.
     """
     if mark.head is not None and mark.head.seq > log.head.seq:
-        tail = _between(log.head, mark.head, mark.entries)
-        if tail is not None:
+        head, tail = _behind(log.head, mark.entries)
+        if head == mark.head:
             return tail
     check_mark(where, mark.head, log)
     return Tail([], [])
 
 
-def _between(head: Head, mark: Head, entries: Sequence[Entry]) -> Tail | None:
-    """The rows from one head to another, if the entries have them all."""
+def first_missing_rows(mark: Marked, log: ReadableLog) -> Tail:
+    """The rows after the end of the log that the mark has without a gap, also if it knows of later ones."""
+    return _behind(log.head, mark.entries)[1]
+
+
+def _behind(head: Head, entries: Sequence[Entry]) -> tuple[Head, Tail]:
+    """The rows behind a head up to the first gap or damage, and the head after them."""
     tail = Tail([], [])
     for entry in entries:
         if entry.head.seq <= head.seq:
@@ -45,7 +50,7 @@ def _between(head: Head, mark: Head, entries: Sequence[Entry]) -> Tail | None:
             # After a gap, the chain does not hold.
             head = Head(entry.head.seq, check_rows("the mark", head.chain, found.rows))
         except (MsgspecError, DamagedLog):
-            return None
+            break
         tail.rows.extend(found.rows)
         tail.handles.extend(found.handles)
-    return tail if head == mark else None
+    return head, tail

@@ -32,8 +32,9 @@ from albatross.service.api.requests import (
     ViewUser,
 )
 from albatross.service.engine import aside, warming
-from albatross.service.engine.queue import Queue
+from albatross.service.engine.queue import MOST_WITHHELD, Queue, most_withheld
 from albatross.service.engine.tickets import Ticket
+from albatross.service.http.wire.crowd import MOST_CONNECTIONS
 
 SCRIPT = """
 from albatross.policies.item_mean import ItemMean
@@ -161,15 +162,15 @@ def test_who_waits_for_the_compiler_does_not_count_as_load() -> None:
     queue = Queue(changed, 6)
     with changed:
         queue.withhold(warming.is_changing, 0.0)
-    for number in range(5):
+    for number in range(3):
         queue.add(Ticket(JoinUsers(f"visitor {number}", "ann"), lambda _: None), 0.0)
     assert queue.take() == []
-    assert queue.capacity == 11
+    assert (queue.capacity, queue.withheld) == (9, 3)
     for _ in range(6):
         queue.add(Ticket(AskVersion(), lambda _: None), 0.0)
     with changed:
         queue.withhold(None, 0.0)
-    assert queue.capacity == 6
+    assert (queue.capacity, queue.withheld) == (6, 0)
 
 
 def test_too_many_who_wait_for_the_compiler_refuse_only_their_like() -> None:
@@ -177,10 +178,10 @@ def test_too_many_who_wait_for_the_compiler_refuse_only_their_like() -> None:
     queue = Queue(changed, 6)
     with changed:
         queue.withhold(warming.is_changing, 0.0)
-    for number in range(6):
+    for number in range(3):
         queue.add(Ticket(JoinUsers(f"visitor {number}", "ann"), lambda _: None), 0.0)
-    assert queue.take() == []
-    with pytest.raises(Overloaded, match="6 requests wait already"):
+        assert queue.take() == []
+    with pytest.raises(Overloaded, match="3 requests wait already"):
         queue.add(Ticket(JoinUsers("one more", "ann"), lambda _: None), 0.0)
     for _ in range(6):
         queue.add(Ticket(AskVersion(), lambda _: None), 0.0)
@@ -189,7 +190,41 @@ def test_too_many_who_wait_for_the_compiler_refuse_only_their_like() -> None:
     with changed:
         queue.withhold(None, 0.0)
     assert len(queue.take()) == 1  # a join is alone
-    assert len(queue.take_all()) == 11
+    assert len(queue.take_all()) == 8
+
+
+@pytest.mark.parametrize(("most", "withheld"), [(1, 1), (5, 2), (100_000, MOST_WITHHELD)])
+def test_half_of_the_queue_may_wait_for_the_compiler_but_not_all_connections(most: int, withheld: int) -> None:
+    assert most_withheld(most) == withheld < MOST_CONNECTIONS
+
+
+def test_requests_to_forget_that_wait_for_the_compiler_are_limited() -> None:
+    changed = threading.Condition()
+    queue = Queue(changed, 8)
+    with changed:
+        queue.withhold(warming.is_changing, 0.0)
+    queue.add(Ticket(JoinUsers("visitor", "ann"), lambda _: None), 0.0)
+    for number in range(3):
+        queue.add(Ticket(ForgetUser(f"u{number}"), lambda _: None), 0.0)
+        assert queue.take() == []
+    with pytest.raises(Overloaded, match="4 requests wait already"):
+        queue.add(Ticket(ForgetUser("one more"), lambda _: None), 0.0)
+    queue.add(Ticket(AskVersion(), lambda _: None), 0.0)
+
+
+def test_who_came_before_waits_for_the_compiler_too_and_who_needs_it_no_longer_is_answered_in_order() -> None:
+    changed = threading.Condition()
+    queue = Queue(changed, 8)
+    forget, view, join, late = ForgetUser("bob"), ViewUser("ann"), JoinUsers("visitor", "ann"), ForgetUser("ann")
+    for request in (forget, view, join, late):
+        queue.add(Ticket(request, lambda _: None), 0.0)
+    with changed:
+        queue.withhold(warming.is_changing_or_explaining, 0.0)
+        assert ([ticket.request for ticket in queue.take()], queue.withheld) == ([forget], 3)
+        queue.withhold(warming.is_changing, 0.0)
+        assert ([ticket.request for ticket in queue.take()], queue.withheld) == ([view], 2)
+        queue.withhold(None, 0.0)
+    assert [queue.take()[0].request for _ in range(2)] == [join, late]
 
 
 def test_a_service_that_closes_ends_the_compiler(

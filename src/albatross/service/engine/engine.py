@@ -99,6 +99,11 @@ class Engine:
         return self._queue.capacity
 
     @property
+    def withheld(self) -> int:
+        """How many requests wait for machine code, and so do not delay others; never waits."""
+        return self._queue.withheld
+
+    @property
     def breadth(self) -> int:
         """How many commit at one time."""
         return 1

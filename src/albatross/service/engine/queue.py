@@ -12,6 +12,8 @@ from albatross.service.engine.describing import describes
 from albatross.service.engine.sharing import SHARING, TakeBase
 from albatross.service.engine.tickets import Ticket
 
+MOST_WITHHELD = 2048
+"""Limit of requests that wait for machine code, besides half of the queue: each may hold a connection, and others need some, too."""
 MOST_AT_ONCE = 256
 """Limit of requests committed together: the first should not wait long for the last."""
 PATIENCE = 0.05
@@ -29,6 +31,11 @@ _ALONE = frozenset(ALONE)
 Needing = Callable[[Request[Any]], bool]
 """Whether a request needs machine code that is not there yet. It waits for it, and a request to forget somebody waits behind it:
 otherwise a join, or a decision, could write the name again."""
+
+
+def most_withheld(most: int) -> int:
+    """How many of so many requests may wait for machine code."""
+    return max(1, min(most // 2, MOST_WITHHELD))
 
 
 class Queue:
@@ -50,6 +57,7 @@ class Queue:
         self._needing: Needing | None = None
         self._withheld: list[Ticket] = []
         """Requests that wait for machine code, while others are answered."""
+        self._most_withheld = most_withheld(most)
 
     def __len__(self) -> int:
         return len(self._tickets)
@@ -66,22 +74,26 @@ class Queue:
     def capacity(self) -> int:
         """How many requests can be answered before the last of them has waited too long."""
         room = self._most if self._pace * self._most <= PATIENCE else int(PATIENCE / self._pace)
-        return room + len(self._withheld)  # they are in flight, and do not make others wait
+        return room + self.withheld  # they are in flight, and do not make others wait
+
+    @property
+    def withheld(self) -> int:
+        """How many requests wait for machine code."""
+        return len(self._withheld)
 
     def add(self, ticket: Ticket, now: float) -> None:
         """Add a ticket. Refuses it if the queue is full, or if one of its events is being processed."""
-        waiting = len(self._tickets)
-        if self._needing is not None and self._needing(ticket.request):
-            waiting = max(waiting, len(self._withheld))  # too many of them refuse only their like
-        if waiting >= self._most:
+        withheld = self._is_to_wait(ticket)
+        # Too many that wait for machine code refuse only their like.
+        waiting, most = (len(self._withheld), self._most_withheld) if withheld else (len(self._tickets), self._most)
+        if waiting >= most:
             raise Overloaded(f"{waiting} requests wait already; try again in {Overloaded.retry_after} s")
         if ids := ticket.event_ids:
             if not self._flying.isdisjoint(ids):
                 raise EventInFlight("this event_id is still being processed; try again to get its answer")
             self._flying.update(ids)
         ticket.since = now
-        self._tickets.append(ticket)
-        self._weight += ticket.weight
+        self._sort_in(ticket)
 
     def wake(self) -> None:
         """Wake the owner thread, if enough requests wait."""
@@ -106,10 +118,6 @@ class Queue:
         while tickets and weight < MOST_AT_ONCE:
             ticket = tickets[0]
             kind = type(ticket.request)
-            if self._needing is not None and (self._needing(ticket.request) or (kind is ForgetUser and self._withheld)):
-                self._withheld.append(tickets.popleft())
-                self._weight -= ticket.weight
-                continue
             alone = kind in _ALONE
             if taken and (alone or (describing and kind is Recommend)):
                 break
@@ -123,13 +131,26 @@ class Queue:
 
     def withhold(self, needing: Needing | None, now: float) -> None:
         """From now on, withhold the requests that need this; None: nothing. Those that need it no longer are answered next."""
-        self._needing = needing
-        for ticket in reversed(self._withheld):
+        for ticket in self._withheld:
             ticket.since = now
-            self._tickets.appendleft(ticket)
-            self._weight += ticket.weight
-        self._withheld = []
+        waiting = self.take_all()
+        self._needing = needing
+        for ticket in waiting:
+            self._sort_in(ticket)
         self._changed.notify()
+
+    def _is_to_wait(self, ticket: Ticket) -> bool:
+        """Whether a ticket waits for machine code, or behind one that does."""
+        if self._needing is None:
+            return False
+        return self._needing(ticket.request) or (type(ticket.request) is ForgetUser and bool(self._withheld))
+
+    def _sort_in(self, ticket: Ticket) -> None:
+        if self._is_to_wait(ticket):
+            self._withheld.append(ticket)
+        else:
+            self._tickets.append(ticket)
+            self._weight += ticket.weight
 
     def take_all(self) -> list[Ticket]:
         tickets = [*self._withheld, *self._tickets]

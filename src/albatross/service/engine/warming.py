@@ -40,9 +40,12 @@ def is_changing(request: Request[Any]) -> bool:
     return type(request) in CHANGING
 
 
+def is_explaining(request: Request[Any]) -> bool:
+    return type(request) in EXPLAINING or (type(request) is Recommend and bool(request.explain))
+
+
 def is_changing_or_explaining(request: Request[Any]) -> bool:
-    kind = type(request)
-    return kind in CHANGING or kind in EXPLAINING or (type(request) is Recommend and bool(request.explain))
+    return is_changing(request) or is_explaining(request)
 
 
 class Warmed(NamedTuple):

@@ -32,6 +32,8 @@ from albatross.service.api.requests import (
     ViewUser,
 )
 from albatross.service.engine import aside, warming
+from albatross.service.engine.engine import Engine
+from albatross.service.engine.learned.options import Options
 from albatross.service.engine.queue import MOST_WITHHELD, Queue, most_withheld
 from albatross.service.engine.tickets import Ticket
 from albatross.service.http.wire.crowd import MOST_CONNECTIONS
@@ -225,6 +227,25 @@ def test_who_came_before_waits_for_the_compiler_too_and_who_needs_it_no_longer_i
         assert ([ticket.request for ticket in queue.take()], queue.withheld) == ([view], 2)
         queue.withhold(None, 0.0)
     assert [queue.take()[0].request for _ in range(2)] == [join, late]
+
+
+def test_a_service_that_closes_does_not_wait_for_its_first_compiling(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, let_compile: Callable[[str], None]
+) -> None:
+    waits, wait_for = threading.Event(), beside.Beside.wait
+
+    def noted(self: beside.Beside, enough: beside.Ending = beside.never) -> None:
+        waits.set()
+        wait_for(self, enough)
+
+    monkeypatch.setattr(beside.Beside, "wait", noted)
+    monkeypatch.setattr(warming, "is_wanted", lambda *_: True)  # the other process does not get there
+    engine = Engine(tmp_path / "shop", Options(scale=(1.0, 5.0), policy=ItemMean()))
+    assert waits.wait(60)
+    closing = threading.Thread(target=engine.close, daemon=True)
+    closing.start()
+    closing.join(60)  # not a measure of anything: without this, the test would hang
+    assert engine.readiness.phase == "closed"
 
 
 def test_a_service_that_closes_ends_the_compiler(

@@ -176,7 +176,9 @@ class Engine:
             if restored := self._store.restored:
                 self.complain(f"{restored} events were missing at the end of the log, after a power failure or damage; they were restored")
             self._standing.enter("compiling")
-            self._aside.load_first(self._needs_all)
+            self._aside.load_first(self._needs_all, lambda: self._standing.is_draining)
+            if self._standing.is_draining:
+                return
             self._standing.enter("replaying")
             try:
                 self._recover(self._standing.opening_progress)

@@ -221,7 +221,7 @@ class Engine:
 
     def _withhold(self, needing: Needing | None) -> None:
         with self._changed:
-            self._queue.withhold(needing, time.monotonic())
+            self._queue.withhold(needing)
 
     def _take(self) -> list[Ticket] | None:
         """The next group, which may be empty; None when the engine is closed and nothing waits."""

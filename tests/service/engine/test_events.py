@@ -28,7 +28,7 @@ from albatross.service.storage.store import Found
 import zoo
 
 EVENTS = {"impression": 0.0, "click": 1.0, "cart": 3.0, "purchase": 5.0}
-REPLACING = ("mean-field", "alb", "alb-rs", "item-mean", "item-ucb", "popularity-memory", "user-ucb")
+REPLACING = ("mean-field", "ids", "alb", "alb-rs", "item-mean", "item-ucb", "popularity-memory", "user-ucb")
 
 
 def shop(folder: Path, **options: Any) -> Recommender:

@@ -115,6 +115,7 @@ class Prompt:
     readiness = Readiness(True, "ready", 1, 1, 0)
     congested = False
     capacity = 1_000_000
+    withheld = 0
     breadth = 1
 
     def put(self, tickets: Sequence[Ticket]) -> list[Ticket]:

@@ -27,6 +27,7 @@ class Obedient:
         self.readiness = Readiness(True, "ready", 1, 1, 0)
         self.congested = False
         self.capacity = 1_000_000
+        self.withheld = 0
         self.breadth = 1
         self.asked: list[Request[Any]] = []
         self.refuse: Callable[[Request[Any]], Exception | None] = lambda _: None

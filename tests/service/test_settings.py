@@ -1,6 +1,7 @@
 """The settings of a service: flags, the configuration file, Python, and what `doctor` says is in force."""
 
 import inspect
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,9 @@ def test_the_example_has_every_flag_and_all_of_it_is_accepted(tmp_path: Path, ca
         ("retention = '90'", "retention is '90'; accepted: a time, as 30m or 90d"),
         ("silence = 30", "silence is 30; accepted: a time and a reward"),
         ("allow_origin = ['https://a', '*']", "allow_origin is '*'; accepted: scheme and host"),
-        ("allow_host = 'a'", "allow_host is 'a'; accepted: a name or an address alone"),
+        ("allow_host = 'a'", "allow_host is 'a'; accepted: a list, as [\"shop.example\"]"),
+        ("allow_host = ['a/b']", "allow_host is 'a/b'; accepted: a name or an address alone"),
+        ("allow_origin = 'https://a'", "allow_origin is 'https://a'; accepted: a list, as [\"https://shop.example\"]"),
         ("policy = 'albb'", "unknown policy 'albb'. Did you mean 'alb'?"),
         ("policy = 'alb'\nset = {rnak = 3}", "unknown parameter of alb 'rnak'. Did you mean 'rank'?"),
         ("policy = 'alb'\nset = {rank = 'x'}", "rank is 'x'; accepted: a whole number"),
@@ -141,6 +144,49 @@ def test_what_the_folder_began_with_counts_and_a_file_that_contradicts_is_refuse
         Recommender(folder)
     with Recommender(folder, scale=(1, 5)) as shop:  # what is given wins over the file
         assert shop.version().seq == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("seed = 3", "seed is 3; accepted: that of"),
+        ("closed_catalogue = true", "closed_catalogue is True; accepted: that of"),
+        ("events = {click = 2}", "events is click=2; accepted: those of"),
+        ("silence = '30m=9'", "silence counts for 9; accepted: a number from 1 to 5"),
+    ],
+)
+def test_what_contradicts_a_folder_names_the_file_or_the_flag(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, sentence: str
+) -> None:
+    folder = tmp_path / "shop"
+    Recommender(folder, (1, 5), policy="item-mean").close()
+    written(folder, text)
+    with pytest.raises(InvalidInput, match=re.escape(f"{folder / FILE}: {sentence}")):
+        Recommender(folder)
+    assert main(["doctor", str(folder)]) == 2
+    assert f"{folder / FILE}: {sentence}" in " ".join(capsys.readouterr().out.split())
+    (folder / FILE).unlink()
+    with pytest.raises(InvalidInput, match=r"^seed is 4; accepted"):
+        Recommender(folder, seed=4)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("scale = [1, 5]\nsilence = '30m=9'", "silence counts for 9; accepted: a number from 1 to 5"),
+        ("scale = [1, 5]\nevents = {click = 9}", "the reward of 'click': "),
+    ],
+)
+def test_what_a_new_folder_cannot_begin_with_names_the_file(tmp_path: Path, text: str, sentence: str) -> None:
+    folder = written(tmp_path / "shop", text)
+    with pytest.raises(InvalidInput, match=re.escape(f"{folder / FILE}: {sentence}")):
+        Recommender(folder)
+
+
+def test_times_are_told_as_they_are_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = written(tmp_path / "shop", "scale = [1, 5]\nsilence = '30m=1'\nretention = '90d'")
+    _, found = in_force(capsys, str(folder))
+    assert [found[key].partition(" (")[0] for key in ("silence", "retention")] == ['"30m=1"', '"90d"']
 
 
 def test_a_service_is_started_by_its_file_alone(tmp_path: Path) -> None:

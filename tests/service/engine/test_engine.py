@@ -107,8 +107,9 @@ def test_retired_items_are_never_shown_and_come_back(place: Place) -> None:
         for number in range(20):
             assert not {"i0", "i5"} & set(names(engine.ask(Recommend(f"u{number}", n=8))))
         assert names(engine.ask(Recommend("ann", candidates=["i0", "i1"]))) == ["i1"]
-        with pytest.raises(NoEligibleCandidate):
-            engine.ask(Recommend("ann", candidates=["i0", "i5"]))
+        for candidates, counted in ((["i0", "i5"], "2 candidates"), (["i5"], "1 candidate")):
+            with pytest.raises(NoEligibleCandidate, match=f"of {counted}, nothing is left"):
+                engine.ask(Recommend("ann", candidates=candidates))
         assert engine.ask(Feedback("e", 3, user="ann", item="i0")).applied  # what was shown before may still be rated
         assert not engine.ask(RestoreItem("i0")).retired
         assert not engine.ask(UpsertItem("i5")).created

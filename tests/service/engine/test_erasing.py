@@ -59,7 +59,7 @@ def test_a_folder_under_another_policy_verifies_after_forgetting(forgetful: Path
                 assert (late.duplicate, late.applied) == (True, number % 3 != 0)
             # The content of an erased event is unknown, so another one is no contradiction.
             assert not shop.rate_item("u0", "i0", 5, event_id="e0").applied
-            with pytest.raises(UnknownDecision):
+            with pytest.raises(UnknownDecision, match="this request_id was erased since; accepted: a new request_id"):
                 shop.recommend("u0", request_id="asked")
             assert shop.version().ratings == 25
 

@@ -1,6 +1,7 @@
 """Events with names: what they are worth, and that a later one takes the place of an earlier one, in the log and in the model."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from albatross.service.storage.store import Found
 import zoo
 
 EVENTS = {"impression": 0.0, "click": 1.0, "cart": 3.0, "purchase": 5.0}
-REPLACING = ("mean-field", "alb", "alb-rs", "item-mean", "item-ucb", "popularity-memory", "user-ucb")
+REPLACING = ("mean-field", "ids", "alb", "alb-rs", "item-mean", "item-ucb", "popularity-memory", "user-ucb")
 
 
 def shop(folder: Path, **options: Any) -> Recommender:
@@ -203,6 +204,13 @@ def test_a_policy_that_cannot_take_a_rating_back_refuses_events(tmp_path: Path) 
     assert not (tmp_path / "shop").exists()
     with Recommender(tmp_path / "stars", scale=(1, 5), policy=PTS(n_particles=5)) as stars, pytest.raises(BadValue, match="cannot take"):
         stars.set_rewards({"click": 1})
+    with pytest.raises(InvalidInput, match=r"such as (.*)$") as refusal:
+        Recommender(tmp_path / "silent", scale=(1, 5), policy=PTS(), silence=(60.0, 1.0))
+    named = re.findall(r"[\w-]+", str(refusal.value).partition("such as ")[2].replace(" or ", ", "))
+    for name in named:
+        with Recommender(tmp_path / name, scale=(1, 5), policy=name) as able:
+            assert able.set_rewards({"click": 1}).events == {"click": 1.0}
+    assert len(named) == 3
     with shop(tmp_path / "shop") as here:
         here.report(here.recommend("ann", candidates=["tea"]), "click")
     assert main(["replay", str(tmp_path / "shop"), str(tmp_path / "other"), "--policy", "pts"]) != 0

@@ -122,6 +122,8 @@ def test_a_decision_behind_a_description_knows_it(tmp_path: Path) -> None:
         ({"attributes": {f"a{number}": "x" for number in range(65)}}, "0 to 64"),
         ({"available_from": math.inf}, "seconds since 1970"),
         ({"available_until": "tomorrow"}, "seconds since 1970"),
+        ({"available_from": 1795129060000}, "available_from is 1795129060000; accepted: seconds since 1970, not milliseconds"),
+        ({"available_until": 1.0001e11}, "available_until is 100010000000.0; accepted: seconds since 1970, not milliseconds"),
         ({"available_from": 3000, "available_until": 3000}, "available from 3000.0 until 3000.0; accepted: an end after the beginning"),
         ({"in_stock": 1}, "true or false"),
     ],

@@ -1,6 +1,7 @@
 """Visitors: an id for a client without one, and one person behind two ids, in the log and exactly in the model."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -210,8 +211,13 @@ def test_silence_of_a_visitor_is_that_of_the_user(tmp_path: Path) -> None:
 def test_a_policy_that_cannot_is_refused(tmp_path: Path) -> None:
     with Recommender(tmp_path / "pts", scale=(1, 5), policy=PTS(n_particles=10, rank=3)) as here:
         visitor = here.recommend(None, candidates=DRINKS).user
-        with pytest.raises(BadValue, match="'pts' cannot join users; accepted for joins: mean-field"):
+        with pytest.raises(BadValue, match="'pts' cannot join users; accepted for joins: a policy with the operation `join`") as refusal:
             here.join(visitor, "ann")
+    named = re.findall(r"[\w-]+", str(refusal.value).partition("such as ")[2].replace(" or ", ", "))
+    for name in named:
+        with Recommender(tmp_path / f"{name} too", scale=(1, 5), policy=name) as able:
+            assert able.join(able.recommend(None, candidates=DRINKS).user, "ann").joined
+    assert len(named) == 3
     with shop(tmp_path / "alb") as here:
         here.join(here.recommend(None, candidates=DRINKS).user, "ann")
     assert main(["replay", str(tmp_path / "alb"), str(tmp_path / "other"), "--policy", "pts"]) == 2

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import ExitStack, contextmanager
@@ -32,8 +33,11 @@ from albatross.service.api.requests import (
     ViewUser,
 )
 from albatross.service.engine import aside, warming
-from albatross.service.engine.queue import Queue
+from albatross.service.engine.engine import Engine
+from albatross.service.engine.learned.options import Options
+from albatross.service.engine.queue import MOST_WITHHELD, RELEASED_AT_ONCE, Queue, most_withheld
 from albatross.service.engine.tickets import Ticket
+from albatross.service.http.wire.crowd import MOST_CONNECTIONS
 
 SCRIPT = """
 from albatross.policies.item_mean import ItemMean
@@ -160,36 +164,133 @@ def test_who_waits_for_the_compiler_does_not_count_as_load() -> None:
     changed = threading.Condition()
     queue = Queue(changed, 6)
     with changed:
-        queue.withhold(warming.is_changing, 0.0)
-    for number in range(5):
+        queue.withhold(warming.is_changing)
+    for number in range(3):
         queue.add(Ticket(JoinUsers(f"visitor {number}", "ann"), lambda _: None), 0.0)
     assert queue.take() == []
-    assert queue.capacity == 11
+    assert (queue.capacity, queue.withheld) == (9, 3)
     for _ in range(6):
         queue.add(Ticket(AskVersion(), lambda _: None), 0.0)
     with changed:
-        queue.withhold(None, 0.0)
-    assert queue.capacity == 6
+        queue.withhold(None)
+    assert (queue.capacity, queue.withheld) == (9, 3)  # until their turn
+    assert len(queue.take()) == 6
+    assert (queue.capacity, queue.withheld) == (6, 0)
 
 
 def test_too_many_who_wait_for_the_compiler_refuse_only_their_like() -> None:
     changed = threading.Condition()
     queue = Queue(changed, 6)
     with changed:
-        queue.withhold(warming.is_changing, 0.0)
-    for number in range(6):
+        queue.withhold(warming.is_changing)
+    for number in range(3):
         queue.add(Ticket(JoinUsers(f"visitor {number}", "ann"), lambda _: None), 0.0)
-    assert queue.take() == []
-    with pytest.raises(Overloaded, match="6 requests wait already"):
+        assert queue.take() == []
+    with pytest.raises(Overloaded, match="3 requests wait already"):
         queue.add(Ticket(JoinUsers("one more", "ann"), lambda _: None), 0.0)
     for _ in range(6):
         queue.add(Ticket(AskVersion(), lambda _: None), 0.0)
     with pytest.raises(Overloaded):
         queue.add(Ticket(AskVersion(), lambda _: None), 0.0)
     with changed:
-        queue.withhold(None, 0.0)
-    assert len(queue.take()) == 1  # a join is alone
-    assert len(queue.take_all()) == 11
+        queue.withhold(None)
+    assert [len(queue.take()) for _ in range(2)] == [6, 1]  # a join is alone
+    assert len(queue.take_all()) == 2
+
+
+def test_who_waited_for_the_compiler_is_answered_in_turn_with_others() -> None:
+    """If all were next, nobody else would be answered for seconds."""
+    changed = threading.Condition()
+    queue = Queue(changed, 1_000)
+    with changed:
+        queue.withhold(warming.is_changing_or_explaining)
+    waiting = [Ticket(ViewUser("ann"), lambda _: None) for _ in range(40)]
+    for ticket in waiting:
+        queue.add(ticket, 0.0)
+    with changed:
+        queue.withhold(None)
+    queue.observe([Ticket(AskVersion(), lambda _: None)], 1e9)  # each takes as long as is possible
+    answered: list[Ticket] = []
+    for others in (2, 0, 1, 1):
+        assert queue.capacity >= queue.withheld + 10
+        for _ in range(others):
+            queue.add(Ticket(AskVersion(), lambda _: None), time.monotonic())
+        assert len(queue) >= others
+        taken = queue.take()
+        assert [type(ticket.request) for ticket in taken[:others]] == [AskVersion] * others
+        assert len(taken) - others <= RELEASED_AT_ONCE
+        answered += taken[others:]
+    assert answered == waiting
+    assert len(queue) == queue.withheld == 0
+
+
+def test_a_request_to_forget_does_not_overtake_one_that_waits_for_its_turn() -> None:
+    changed = threading.Condition()
+    queue = Queue(changed, 100)
+    with changed:
+        queue.withhold(warming.is_changing)
+    for number in range(RELEASED_AT_ONCE + 2):
+        queue.add(Ticket(JoinUsers(f"visitor {number}", "ann"), lambda _: None), 0.0)
+    with changed:
+        queue.withhold(None)
+    asked = [queue.take()[0].request]
+    queue.add(Ticket(ForgetUser("ann"), lambda _: None), 0.0)
+    while len(queue):
+        asked.append(queue.take()[0].request)
+    assert [type(request) for request in asked] == [JoinUsers] * (RELEASED_AT_ONCE + 2) + [ForgetUser]
+
+
+@pytest.mark.parametrize(("most", "withheld"), [(1, 1), (5, 2), (100_000, MOST_WITHHELD)])
+def test_half_of_the_queue_may_wait_for_the_compiler_but_not_all_connections(most: int, withheld: int) -> None:
+    assert most_withheld(most) == withheld < MOST_CONNECTIONS
+
+
+def test_requests_to_forget_that_wait_for_the_compiler_are_limited() -> None:
+    changed = threading.Condition()
+    queue = Queue(changed, 8)
+    with changed:
+        queue.withhold(warming.is_changing)
+    queue.add(Ticket(JoinUsers("visitor", "ann"), lambda _: None), 0.0)
+    for number in range(3):
+        queue.add(Ticket(ForgetUser(f"u{number}"), lambda _: None), 0.0)
+        assert queue.take() == []
+    with pytest.raises(Overloaded, match="4 requests wait already"):
+        queue.add(Ticket(ForgetUser("one more"), lambda _: None), 0.0)
+    queue.add(Ticket(AskVersion(), lambda _: None), 0.0)
+
+
+def test_who_came_before_waits_for_the_compiler_too_and_who_needs_it_no_longer_is_answered_in_order() -> None:
+    changed = threading.Condition()
+    queue = Queue(changed, 8)
+    forget, view, join, late = ForgetUser("bob"), ViewUser("ann"), JoinUsers("visitor", "ann"), ForgetUser("ann")
+    for request in (forget, view, join, late):
+        queue.add(Ticket(request, lambda _: None), 0.0)
+    with changed:
+        queue.withhold(warming.is_changing_or_explaining)
+        assert ([ticket.request for ticket in queue.take()], queue.withheld) == ([forget], 3)
+        queue.withhold(warming.is_changing)
+        assert ([ticket.request for ticket in queue.take()], queue.withheld) == ([view], 2)
+        queue.withhold(None)
+    assert [queue.take()[0].request for _ in range(2)] == [join, late]
+
+
+def test_a_service_that_closes_does_not_wait_for_its_first_compiling(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, let_compile: Callable[[str], None]
+) -> None:
+    waits, wait_for = threading.Event(), beside.Beside.wait
+
+    def noted(self: beside.Beside, enough: beside.Ending = beside.never) -> None:
+        waits.set()
+        wait_for(self, enough)
+
+    monkeypatch.setattr(beside.Beside, "wait", noted)
+    monkeypatch.setattr(warming, "is_wanted", lambda *_: True)  # the other process does not get there
+    engine = Engine(tmp_path / "shop", Options(scale=(1.0, 5.0), policy=ItemMean()))
+    assert waits.wait(60)
+    closing = threading.Thread(target=engine.close, daemon=True)
+    closing.start()
+    closing.join(60)  # not a measure of anything: without this, the test would hang
+    assert engine.readiness.phase == "closed"
 
 
 def test_a_service_that_closes_ends_the_compiler(

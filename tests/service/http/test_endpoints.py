@@ -319,7 +319,16 @@ def test_rules_may_come_with_many_candidates(shop: Live) -> None:
 @pytest.mark.parametrize(
     ("path", "given", "detail"),
     [
-        ("items/upsert", {"item": "i", "attributes": {"kind": True}}, "attributes['kind']: expected float | str | array, got bool"),
+        (
+            "items/upsert",
+            {"item": "i", "attributes": {"kind": True}},
+            "attributes['kind'] is true; accepted: a label, a list of labels or a number",
+        ),
+        (
+            "items/upsert",
+            {"item": "i", "attributes": {"a": "b", "kind": {"c": 1}}},
+            "attributes['kind'] is {\"c\": 1}; accepted: a label, a",
+        ),
         ("items/upsert", {"item": "i", "attributes": {"a": ["b"], "kind": ["c", 1]}}, "attributes['kind'][1]: expected str, got int"),
         ("items/upsert", {"item": "i", "attributes": {"": "b"}}, "a name in attributes: accepted: text of 1 to 256 characters"),
         ("rewards", {"events": {"click": 1, "buy": "5"}}, "events['buy']: expected float, got str"),
@@ -333,6 +342,15 @@ def test_an_error_says_where_it_is_and_what_is_accepted(shop: Live, path: str, g
     reply = shop.post(f"/v1/{path}", given)
     lines = [json.loads(line) for line in reply.body.splitlines()]
     assert detail in " ".join(line.get("detail") or "" for line in lines)
+
+
+def test_a_byte_order_mark_is_named(shop: Live) -> None:
+    detail = "it begins with a byte-order mark; accepted: JSON in UTF-8, without that mark"
+    marked = '\ufeff{"event_id": "marked", "user": "u", "item": "i", "rating": 3}'.encode()
+    assert refused(shop.post("/v1/feedback", marked), 400, "not-json")["detail"] == detail
+    reply = shop.post("/v1/feedback/batch", marked + b'\n{"event_id": "after the mark", "user": "u", "item": "i", "rating": 3}')
+    lines = [json.loads(line) for line in reply.body.splitlines()]
+    assert [(line["status"], line.get("detail")) for line in lines] == [(400, detail), (200, None)]
 
 
 def test_an_unknown_event_is_refused_with_the_whole_list(shop: Live) -> None:

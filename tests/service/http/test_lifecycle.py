@@ -38,6 +38,15 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, resource.getrlimit(resource.
 """
 
 
+NOTHING_EXPLAINS = """
+from albatross.service.engine import aside
+from albatross.service.http import process
+warm, process.DRAIN_SECONDS = aside.warm, 0.1
+aside.warm = lambda *given: warm(*given)._replace(explains=False)
+aside.load_explanations = lambda genesis, warmed, ending: ending.__self__.wait()  # until the service closes
+"""
+
+
 def event(number: int) -> dict[str, Any]:
     return {"event_id": f"e-{number}", "user": f"u{number % 7}", "item": f"i{number % 11}", "rating": 1 + number % 5}
 
@@ -162,6 +171,34 @@ def test_overload_is_refused_and_nothing_acknowledged_is_lost(tmp_path: Path) ->
         assert live.get("/v1/version").json["ratings"] == len(acknowledged)
         assert live.kill(signal.SIGTERM) == 0
     check_kept(tmp_path / "shop", acknowledged, at_most=len(acknowledged))
+
+
+def test_who_waits_for_the_compiler_holds_up_nobody_and_is_answered_when_the_service_closes(tmp_path: Path) -> None:
+    with Live(tmp_path / "shop", "--queue", "4", before=NOTHING_EXPLAINS) as live:
+        live.wait_for("ready")
+
+        async def explain() -> tuple[int, bytes]:
+            connection = await Connection.open(live.port)
+            try:
+                return await connection.post("/v1/recommend", b'{"user": "ann", "explain": true}')
+            finally:
+                connection.close()
+
+        async def play() -> None:
+            assert live.post("/v1/feedback", event(0)).status == 200
+            asked = [asyncio.ensure_future(explain()) for _ in range(5)]
+            refused, _ = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
+            assert {answer.result()[0] for answer in refused} == {429}
+            for number in range(1, 9):
+                assert live.post("/v1/feedback", event(number)).status == 200
+                assert live.post("/v1/recommend", {"user": "bob"}).status == 200
+            live.process.send_signal(signal.SIGTERM)
+            answers = await asyncio.gather(*asked)
+            assert sorted(status for status, _ in answers) == [429] * 3 + [503] * 2
+            assert all(json.loads(body)["code"] in ("overloaded", "not-ready") for _, body in answers)
+
+        asyncio.run(play())
+        assert live.wait() == 0
 
 
 def test_large_bodies_cannot_fill_the_memory(tmp_path: Path) -> None:

@@ -221,6 +221,52 @@ def test_one_key_gets_half_of_the_places(tmp_path: Path) -> None:
     run(tmp_path, play, places=6)
 
 
+async def posted(service: Service, count: int, head: str = "") -> list[asyncio.Task[int]]:
+    """The statuses of so many recommendations, once each is answered or held."""
+    assert service.engine.held is not None
+    before = len(service.engine.held)
+    talks = [await service.talk() for _ in range(count)]
+    for talk in talks:
+        talk.post("/v1/recommend", GOOD, head)
+    statuses = [asyncio.create_task(talk.status()) for talk in talks]
+    while sum(status.done() for status in statuses) + len(service.engine.held) - before < count:
+        await asyncio.sleep(0)
+    return statuses
+
+
+def test_who_waits_for_the_compiler_takes_no_place_of_others(tmp_path: Path) -> None:
+    async def play(service: Service) -> None:
+        service.engine.held = []
+        statuses = await posted(service, 4)
+        service.engine.withheld = 2
+        statuses += await posted(service, 2)
+        assert len(service.engine.held) == 6
+        (one_more,) = await posted(service, 1)
+        assert await one_more == 429
+        service.engine.let_go()
+        assert [await status for status in statuses] == [200] * 6
+
+    run(tmp_path, play, places=4)
+
+
+def test_half_of_the_places_of_a_key_is_half_of_what_the_compiler_leaves(tmp_path: Path) -> None:
+    greedy, modest = (f"Authorization: Bearer {Keys(tmp_path).create(['recommend'])}\r\n" for _ in range(2))
+
+    async def play(service: Service) -> None:
+        service.engine.held = []
+        statuses = await posted(service, 2, greedy)
+        service.engine.withheld = 2
+        statuses += await posted(service, 1, greedy)
+        (one_more,) = await posted(service, 1, greedy)
+        assert await one_more == 429
+        statuses += await posted(service, 3, modest)
+        assert len(service.engine.held) == 6
+        service.engine.let_go()
+        assert [await status for status in statuses] == [200] * 6
+
+    run(tmp_path, play, places=4)
+
+
 def test_an_answer_that_nobody_waits_for_frees_its_place(tmp_path: Path) -> None:
     async def play(service: Service) -> None:
         service.engine.held = []

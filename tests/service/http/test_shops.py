@@ -8,16 +8,21 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
+from types import SimpleNamespace
+from typing import NamedTuple, cast
 
 import pytest
 from live import Live
 
 from albatross import Client, Recommender
 from albatross.cli import main
-from albatross.service.api.errors import Unauthorized
+from albatross.service.api.errors import Overloaded, Unauthorized
+from albatross.service.http import shops as shops_module
 from albatross.service.http.access.keys import Keys
+from albatross.service.http.application import Application
 from albatross.service.http.hosting import MOST_SHOPS, found_in
+from albatross.service.http.shops import Shop, Shops
+from albatross.service.http.wire.crowd import Crowd
 
 pytestmark = pytest.mark.xdist_group("service-http")
 
@@ -234,6 +239,23 @@ def test_there_are_bounds_for_all_shops_together(tmp_path: Path) -> None:
         reply = live.post("/shops/tea/v1/recommend", {"user": "ann", "candidates": ["green"]})
         assert (reply.status, reply.headers["retry-after"]) == (429, "1")
         assert live.get("/shops/tea/readyz").status == 200
+
+
+def test_who_waits_for_the_compiler_of_a_shop_takes_no_place_of_all_shops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shops_module, "MOST_IN_FLIGHT", 4)
+
+    def shop(name: str, in_flight: int, withheld: int) -> Shop:
+        found = Shop(name)
+        engine, admission = SimpleNamespace(withheld=withheld), SimpleNamespace(in_flight=in_flight)
+        found.application = cast(Application, SimpleNamespace(engine=engine, admission=admission))
+        return found
+
+    shops = Shops(Keys(tmp_path), ["localhost"], False, Crowd())
+    shops.by_name = {b"north": shop("north", 4, 2), b"south": shop("south", 1, 0), b"left": shop("left", 0, 2)}  # whose clients are gone
+    shops._check_load()
+    shops.by_name[b"west"] = shop("west", 1, 0)
+    with pytest.raises(Overloaded):
+        shops._check_load()
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from albatross.service.cluster.lines.router import Call, Glance, Router
 from albatross.service.cluster.merging import Directed, Plan, all_of, may_be_old, plan_of
 from albatross.service.engine.learned.visitors import Moved
 from albatross.service.engine.moving import Forwarded
+from albatross.service.engine.queue import most_withheld
 from albatross.service.engine.sharing import TakeParcels
 from albatross.service.engine.tickets import Settled, Ticket, tell_all
 from albatross.service.storage.placing import shard_of
@@ -41,7 +42,12 @@ class Lanes:
 
     @property
     def capacity(self) -> int:
-        return self._most
+        return self._most + self.withheld
+
+    @property
+    def withheld(self) -> int:
+        """How many requests wait for machine code of a shard, or take long for other reasons: they take no place of others."""
+        return min(sum(router.withheld for router in self.routers), most_withheld(self._most))
 
     @property
     def breadth(self) -> int:

@@ -124,9 +124,9 @@ class Aside:
             self._looker.join()
         self._past = None
 
-    def load_first(self, at_once: bool) -> None:
+    def load_first(self, at_once: bool, ending: Ending) -> None:
         """Load what most requests need, or all."""
-        self._warmed = warm(self.genesis, at_once)
+        self._warmed = warm(self.genesis, at_once, ending)
 
     def load_rest(self, ending: Ending) -> None:
         """Load what only some requests need."""

@@ -12,6 +12,9 @@ from albatross.service.api.rules import MOST_ATTRIBUTES, MOST_NAMES
 from albatross.service.api.values import check_count, check_id
 from albatross.service.storage.events import Attribute, Description
 
+LATEST = 1e11
+"""Seconds. A later time is one in milliseconds, such as JavaScript's: an item would not be shown for fifty thousand years."""
+
 
 def describes(request: Request[Any]) -> bool:
     """Whether a request describes items, beyond naming them."""
@@ -68,4 +71,6 @@ def _time(name: str, value: Any) -> float | UnsetType | None:
         return value
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise BadValue(f"{name} is {value!r}; accepted: seconds since 1970, or none")
+    if value > LATEST:
+        raise BadValue(f"{name} is {value!r}; accepted: seconds since 1970, not milliseconds")
     return float(value)

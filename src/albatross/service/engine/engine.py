@@ -99,6 +99,11 @@ class Engine:
         return self._queue.capacity
 
     @property
+    def withheld(self) -> int:
+        """How many requests wait for machine code, and so do not delay others; never waits."""
+        return self._queue.withheld
+
+    @property
     def breadth(self) -> int:
         """How many commit at one time."""
         return 1
@@ -171,7 +176,9 @@ class Engine:
             if restored := self._store.restored:
                 self.complain(f"{restored} events were missing at the end of the log, after a power failure or damage; they were restored")
             self._standing.enter("compiling")
-            self._aside.load_first(self._needs_all)
+            self._aside.load_first(self._needs_all, lambda: self._standing.is_draining)
+            if self._standing.is_draining:
+                return
             self._standing.enter("replaying")
             try:
                 self._recover(self._standing.opening_progress)
@@ -214,7 +221,7 @@ class Engine:
 
     def _withhold(self, needing: Needing | None) -> None:
         with self._changed:
-            self._queue.withhold(needing, time.monotonic())
+            self._queue.withhold(needing)
 
     def _take(self) -> list[Ticket] | None:
         """The next group, which may be empty; None when the engine is closed and nothing waits."""

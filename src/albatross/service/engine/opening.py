@@ -5,7 +5,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from albatross.service.engine.learned.model import Model
-from albatross.service.engine.learned.options import Options, adoption, check_agrees, new_genesis
+from albatross.service.engine.learned.options import Options, adoption, check_agrees, named, new_genesis
 from albatross.service.engine.learned.reacting import check_replaces
 from albatross.service.engine.learned.silence import Silence, check_silence
 from albatross.service.engine.warming import warm
@@ -50,8 +50,9 @@ def first_event(options: Options) -> Genesis:
 def check_stance(options: Options, genesis: Genesis) -> None:
     """Refuse a reward of silence that the scale or the policy does not allow."""
     if options.silence is not None:
-        check_silence(Silence(*options.silence), genesis.scale)
-        check_replaces(genesis.policy, Model(genesis).agent.state, "silence")
+        with named(options, "silence"):
+            check_silence(Silence(*options.silence), genesis.scale)
+            check_replaces(genesis.policy, Model(genesis).agent.state, "silence")
 
 
 def _read_genesis(home: Home, options: Options, store: Store) -> Genesis:

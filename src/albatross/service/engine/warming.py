@@ -40,9 +40,12 @@ def is_changing(request: Request[Any]) -> bool:
     return type(request) in CHANGING
 
 
+def is_explaining(request: Request[Any]) -> bool:
+    return type(request) in EXPLAINING or (type(request) is Recommend and bool(request.explain))
+
+
 def is_changing_or_explaining(request: Request[Any]) -> bool:
-    kind = type(request)
-    return kind in CHANGING or kind in EXPLAINING or (type(request) is Recommend and bool(request.explain))
+    return is_changing(request) or is_explaining(request)
 
 
 class Warmed(NamedTuple):
@@ -52,7 +55,7 @@ class Warmed(NamedTuple):
     """Whether what explains is loaded, too."""
 
 
-def warm(genesis: Genesis, at_once: bool = True) -> Warmed:
+def warm(genesis: Genesis, at_once: bool = True, ending: Ending = never) -> Warmed:
     """Before the first request: run a few events with the same policy on a temporary model.
 
     If nothing is compiled yet, another process compiles what learns, and this one what chooses. Then the other one compiles what explains,
@@ -68,9 +71,11 @@ def warm(genesis: Genesis, at_once: bool = True) -> Warmed:
     helper = _other_process(Task(_plain(genesis), 0, "learning" if at_once else "learning, then explaining"), shared and not learns())
     try:
         _choose(model, genesis)
-        if at_once:
+        if at_once and not ending():
             _explain(model, genesis)
-        helper.wait(never if at_once else learns)
+        helper.wait(lambda: ending() or (not at_once and learns()))
+        if ending():
+            return Warmed(helper, False)
         _learn(model, genesis)
         return Warmed(helper, at_once or _is_loaded(_give_account, model))
     except BaseException:

@@ -20,6 +20,7 @@ from albatross.service.http.access.keys import Keys
 from albatross.service.http.application import Application
 from albatross.service.http.bridge import Bridge
 from albatross.service.http.process import (
+    LAST_SECONDS,
     ListenAddress,
     Opening,
     ServedEngine,
@@ -130,6 +131,7 @@ class Hosting:
             self.ending.set()
             await asyncio.gather(*self._tasks, return_exceptions=True)
             await asyncio.gather(*(asyncio.to_thread(engine.close) for engine in self._engines.values()))
+            await self.crowd.disperse(LAST_SECONDS)
         log.info("stopped")
 
     def look(self) -> None:

@@ -33,7 +33,9 @@ from albatross.service.storage.home import Home, home_of
 
 PROGRESS_SECONDS = 1.0
 DRAIN_SECONDS = 10
-"""How long requests in flight may still take after the service was told to end."""
+"""How long requests in flight may still take after the service was told to end. Those that still wait are refused when it closes."""
+LAST_SECONDS = 1.0
+"""How long clients have to read the last answers, once the service is closed."""
 SWITCH_SECONDS = 0.0005
 """The engine's thread and the network thread take turns. With Python's default of 5 ms, an answer would mostly wait for its turn."""
 GARBAGE = 10_000
@@ -170,9 +172,9 @@ async def _serve(
         failure.append(error)
         loop.call_soon_threadsafe(ending.set)
 
+    crowd = Crowd(most_connections())
     engine = opening(home, options, fail)
     try:
-        crowd = Crowd(most_connections())
         admission = Admission(engine, keys, options.queue, address.names, address.allow_origins, address.key_needed)
         scale = engine.genesis.scale
         application = Application(Bridge(engine, loop), admission, crowd, (scale[0], scale[1]))
@@ -182,6 +184,7 @@ async def _serve(
         await attend(application, crowd, tls, listening, ending, application.news.close, about, telling)
     finally:
         await asyncio.to_thread(engine.close)
+        await crowd.disperse(LAST_SECONDS)
     if failure:
         known = isinstance(failure[0], InvalidInput)
         log.error("failed", reason=str(failure[0]) if known else type(failure[0]).__name__)
@@ -199,7 +202,10 @@ async def attend(
     about: Mapping[str, Any],
     tasks: Sequence[asyncio.Task[None]],
 ) -> None:
-    """Answer requests until `ending` is set, then finish those in flight. `hush` ends the streams."""
+    """Answer requests until `ending` is set, then finish those in flight. `hush` ends the streams.
+
+    Requests that take longer are still connected: they are answered when what is served closes, and then the crowd is to disperse.
+    """
     stop = await _welcome(application, crowd, tls, listening)
     host, port = listening.getsockname()[:2]
     scheme = "http" if tls is None else "https"
@@ -209,7 +215,7 @@ async def attend(
     log.info("draining")
     stop()
     hush()
-    await crowd.disperse(DRAIN_SECONDS)
+    await crowd.drain(DRAIN_SECONDS)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -158,7 +158,8 @@ class Shops:
             return True
 
     def _check_load(self) -> None:
-        if sum(shop.application.admission.in_flight for shop in self.by_name.values() if shop.application) >= MOST_IN_FLIGHT:
+        served = [shop.application for shop in self.by_name.values() if shop.application is not None]
+        if sum(max(0, each.admission.in_flight - each.engine.withheld) for each in served) >= MOST_IN_FLIGHT:
             raise Overloaded(f"{MOST_IN_FLIGHT} requests are being answered already; try again in {Overloaded.retry_after} s")
 
     # Answers.
@@ -234,7 +235,7 @@ def _line(name: str, readiness: Readiness) -> str:
 class _Nobody:
     """The process itself has no engine."""
 
-    readiness, congested, capacity, breadth = OPENING, False, MOST_IN_FLIGHT, 1
+    readiness, congested, capacity, withheld, breadth = OPENING, False, MOST_IN_FLIGHT, 0, 1
 
     def put(self, tickets: Sequence[Ticket]) -> list[Ticket]:
         raise NotReady("there is no engine here")

@@ -62,6 +62,8 @@ _PARTS: dict[str, type[Struct]] = {"where": Where, "quotas": Quota, "fresh": Fre
 """Parts of requests that are objects with their own fields."""
 _NAMED_VALUES = {"by": ", ".join(get_args(By)), "exclude_seen": ", ".join(get_args(Seen)), "explain": "true, false, reasons"}
 """What is accepted in fields with a list of values."""
+_VALUES = {"attributes": "a label, a list of labels or a number"}
+"""What is accepted as a value in a table of several kinds of values."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LESS_THAN_NOTHING = re.compile(rb"[\s:,\[]-0")
 """What precedes a number that may be -0.0, which is 0."""
@@ -114,7 +116,10 @@ def parse(body: bytes) -> Any:
     albatross.service.api.errors.NotJson: the key 'user' is given more than once
     """
     try:
-        value = _DECODER.decode(body.decode())
+        text = body.decode()
+        if text.startswith("\ufeff"):
+            raise NotJson("it begins with a byte-order mark; accepted: JSON in UTF-8, without that mark")
+        value = _DECODER.decode(text)
         if b"\\u" in body:
             _check_escapes(value)
     except Refused:
@@ -197,7 +202,7 @@ def shorten(text: str, most: int = LONGEST_ECHO) -> str:
 
 
 def _with_name(message: str, document: Any, kind: Any) -> str:
-    """A message of msgspec about a value in a table, with the name of the value."""
+    """A message of msgspec about a value in a table, with the name of the value. Raises a `BadValue` that says more, if there is one."""
     table = message.partition(" - at `$.")[2].partition("[...]")[0]
     if "[...]" not in message or not isinstance(document, dict) or not isinstance(document.get(table), dict):
         return message
@@ -206,6 +211,9 @@ def _with_name(message: str, document: Any, kind: Any) -> str:
             msgspec.convert(document | {table: {name: value}}, kind)
         except msgspec.ValidationError as error:
             if str(error) == message:
+                if table in _VALUES and message.startswith("Expected `float |"):
+                    given = shorten(json.dumps(value, ensure_ascii=False))
+                    raise BadValue(f"{table}[{shorten(name)!r}] is {given}; accepted: {_VALUES[table]}") from None
                 return message.replace("[...]", f"[{shorten(name)!r}]", 1)
     return message
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from albatross.core.policy import Policy
 from albatross.service.engine.learned.options import Options, policy_of
 from albatross.service.settings.file import as_toml, file_beside, read_file
+from albatross.service.settings.kinds import as_time
 from albatross.service.settings.table import BY_KEY, SET, SETTINGS, Setting
 from albatross.service.storage.events import Genesis
 
@@ -40,6 +41,7 @@ def options_of(settled: Mapping[str, InForce], **further: Any) -> Options:
     """The options of an engine. A setting that the first event fixes is None if it was not given: then any value there is accepted."""
     given: dict[str, Any] = {key: None if BY_KEY[key].genesis and told.source == DEFAULT else told.value for key, told in settled.items()}
     given["closed"] = given["closed_catalogue"]
+    given["sources"] = {key: told.source for key, told in settled.items() if told.source not in (DEFAULT, GENESIS, FLAG, LOG)}
     return Options(**{name: given[name] for name in Options.__struct_fields__ if name in given} | further)
 
 
@@ -63,8 +65,8 @@ def described(settled: Mapping[str, InForce]) -> list[str]:
             given = {name: each for name, each in value.parameters().items() if each is not None}
             key, value = SET, given
         elif key == "silence" and value is not None:
-            value = f"{value[0]:g}s={value[1]:g}"
+            value = f"{as_time(value[0])}={value[1]:g}"
         elif key == "retention" and value is not None:
-            value = f"{value:g}s"
+            value = as_time(value)
         lines.append(f"{key}: not set" if value in (None, (), {}) else f"{key} = {as_toml(value)} ({told.source})")
     return lines

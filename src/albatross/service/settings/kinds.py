@@ -19,6 +19,10 @@ class WrongWord(ValueError):
     """One word of a list is not accepted."""
 
 
+class NoList(ValueError):
+    """A list is accepted, and this is none."""
+
+
 class Kind(NamedTuple):
     """A kind of setting. `convert` raises `ValueError` for a value that is not accepted."""
 
@@ -26,6 +30,8 @@ class Kind(NamedTuple):
     """The type that the command-line parser reads; `convert` gets that, or the value from a file."""
     accepted: str
     convert: Callable[[Any], Any]
+    form: str = ""
+    """What is accepted in place of something that is no list."""
 
     def read(self, name: str, given: Any) -> Any:
         """The value. An error names the setting, the given value and what is accepted."""
@@ -33,6 +39,8 @@ class Kind(NamedTuple):
             return self.convert(given)
         except WrongWord as wrong:
             given = wrong.args[0]
+        except NoList:
+            raise InvalidInput(f"{name} is {given!r}; accepted: {self.form}") from None
         except (ValueError, TypeError, OverflowError):
             pass
         raise InvalidInput(f"{name} is {given!r}; accepted: {self.accepted}")
@@ -86,7 +94,7 @@ def _text(given: Any) -> str:
 def _matching(pattern: re.Pattern[str]) -> Callable[[Any], tuple[str, ...]]:
     def convert(given: Any) -> tuple[str, ...]:
         if not isinstance(given, list | tuple):
-            raise ValueError
+            raise NoList
         for word in given:
             if not isinstance(word, str) or not pattern.fullmatch(word):
                 raise WrongWord(word)
@@ -126,6 +134,16 @@ def _time(given: Any) -> float:
     return seconds
 
 
+def as_time(seconds: float) -> str:
+    """A time as it is given, in the largest unit that makes it a whole number.
+
+    >>> as_time(1800.0), as_time(86400.0), as_time(90.0), as_time(0.5)
+    ('30m', '1d', '90s', '0.5s')
+    """
+    unit = next((unit for unit in "dhm" if seconds % UNITS[unit] == 0), "s")
+    return f"{seconds / UNITS[unit]:.15g}{unit}"
+
+
 def _silence(given: Any) -> tuple[float, float]:
     waiting, equals, reward = _text(given).partition("=")
     if not equals:
@@ -140,8 +158,18 @@ SCALE = Kind(str, "lowest..highest, as 1..5, at most 1e9 in size; in a file also
 EVENTS = Kind(str, "names and numbers, each name once, as click=1,purchase=5; in a file also as {click = 1, purchase = 5}", _events)
 SILENCE = Kind(str, "a time and a reward, as 30m=0 (units: s, m, h, d)", _silence)
 TIME = Kind(str, "a time, as 30m or 90d (units: s, m, h, d)", _time)
-HOSTS = Kind(list[str], "a name or an address alone, as shop.example or [::1], without scheme, port and path", _matching(_HOST))
-ORIGINS = Kind(list[str], "scheme and host, and a port if it is not the usual one, as https://shop.example", _matching(_ORIGIN))
+HOSTS = Kind(
+    list[str],
+    "a name or an address alone, as shop.example or [::1], without scheme, port and path",
+    _matching(_HOST),
+    'a list, as ["shop.example"]',
+)
+ORIGINS = Kind(
+    list[str],
+    "scheme and host, and a port if it is not the usual one, as https://shop.example",
+    _matching(_ORIGIN),
+    'a list, as ["https://shop.example"]',
+)
 
 
 def parse_scale(text: str) -> tuple[float, float]:

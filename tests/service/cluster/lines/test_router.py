@@ -6,14 +6,14 @@ from concurrent.futures import Future
 
 import pytest
 
-from albatross.service.api.answers import Accepted, Series
+from albatross.service.api.answers import Accepted, Decision, Series
 from albatross.service.api.errors import BadValue, EventInFlight, NotReady, Overloaded, Refused
-from albatross.service.api.requests import AskSeries, Feedback, ForgetUser
+from albatross.service.api.requests import AskSeries, Feedback, ForgetUser, Recommend
 from albatross.service.cluster.lanes import Lanes
 from albatross.service.cluster.lines import router as router_module
 from albatross.service.cluster.lines.router import Router, Settle
 from albatross.service.engine.sharing import AskSums, Sums
-from albatross.service.engine.tickets import Promise, Ticket
+from albatross.service.engine.tickets import Promise, Settled, Ticket
 from albatross.service.storage.placing import shard_of
 
 
@@ -48,8 +48,11 @@ class FarShard:
         )
 
     def refuse(self, call: int, error: BaseException) -> None:
+        self.settle(call, error)
+
+    def settle(self, call: int, result: Settled) -> None:
         tickets, settle = self.calls[call - 1]
-        settle([(ticket, error) for ticket in tickets])
+        settle([(ticket, result) for ticket in tickets])
 
 
 @pytest.fixture
@@ -148,6 +151,30 @@ def test_a_shard_that_takes_long_over_one_request_is_not_congested(
     assert not router.congested
     shard.refuse(1, BadValue("nobody"))
     assert isinstance(slow.future.exception(60), BadValue)
+
+
+def test_a_shard_that_still_compiles_what_explains_is_not_congested(
+    router: Router, shard: FarShard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(router_module, "MOST_PATIENCE", -1.0)  # whatever is under way takes too long
+    explaining = [Promise(Recommend("ann", explain=True), Future()) for _ in range(6)]
+    assert router.put(explaining) == explaining[5:]  # half of what may wait
+    assert isinstance(explaining[5].error, Overloaded)
+    assert not router.congested
+    assert router.withheld == 5
+    answers = ask(router, *"abcdefghijk")
+    assert [isinstance(answer.future.exception(0), Overloaded) for answer in answers if answer.future.done()] == [True]
+    shard.answer(2)
+    shard.settle(1, Decision("1-a", "ann", "alb", 1, [], 0))
+    assert router.withheld == 0
+    (explained,) = [Promise(Recommend("ann", explain=True), Future())]
+    router.put([explained])
+    assert router.congested  # it is compiled, so this one is late
+    shard.settle(3, NotReady("gone"))
+    assert shard.wait_for(4) == []
+    assert not router.congested  # the next process may have to compile it again
+    shard.settle(4, Decision("1-a", "ann", "alb", 1, [], 0))
+    assert explained.future.result(60).decision_id == "1-a"
 
 
 def test_nobody_waits_for_ever(router: Router, shard: FarShard, monkeypatch: pytest.MonkeyPatch) -> None:

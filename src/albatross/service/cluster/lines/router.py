@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 
 from albatross.service.api.answers import Readiness
 from albatross.service.api.errors import EventInFlight, NotReady, Overloaded, StorageFailed
-from albatross.service.api.requests import SetRewards
 from albatross.service.engine.learned.visitors import Moved
 from albatross.service.engine.moving import Forwarded
-from albatross.service.engine.queue import ALONE, PATIENCE
+from albatross.service.engine.queue import ALONE, PATIENCE, most_withheld
+from albatross.service.engine.sharing import SHARING
 from albatross.service.engine.tickets import Settled, Ticket, tell_all
+from albatross.service.engine.warming import is_changing, is_explaining
 
 MOST_PATIENCE = 2 * PATIENCE
 """Seconds that the oldest request may be under way, which includes its own commit; after that, new ones are refused."""
@@ -48,6 +49,7 @@ class Router:
     def __init__(self, call: Call, most: int, go_on: GoOn | None = None) -> None:
         """`go_on` is called with a request, and an answer of the shard that is not the last word."""
         self._call, self._most, self._go_on = call, most, go_on
+        self._most_slow = most_withheld(most)
         self._changed = threading.Condition()
         self._under_way: dict[Ticket, float] = {}
         """When each was sent, oldest first."""
@@ -59,6 +61,8 @@ class Router:
         """Requests that were sent before, with an unknown outcome."""
         self._timer: threading.Timer | None = None
         self._reached = False
+        self._explains = False
+        """Whether the shard has explained something since it was reached. Before, what explains may be compiled there first."""
         self._closed = False
 
     @property
@@ -76,7 +80,12 @@ class Router:
 
     @property
     def capacity(self) -> int:
-        return self._most
+        return self._most + self.withheld
+
+    @property
+    def withheld(self) -> int:
+        """How many requests under way take long, and so do not delay others."""
+        return min(len(self._slow), self._most_slow)
 
     def reached(self) -> None:
         """Record that the shard answers, and send what waits for it."""
@@ -88,7 +97,7 @@ class Router:
     def lost(self) -> None:
         """Record that the shard is away, also if nothing is under way to it."""
         with self._changed:
-            self._reached = False
+            self._reached = self._explains = False
 
     def wait_reached(self, timeout: float | None = None) -> bool:
         """Wait until the shard answers; returns whether it does."""
@@ -101,7 +110,7 @@ class Router:
         sent: list[Ticket] = []
         now = time.monotonic()
         with self._changed:
-            count = len(self._under_way) + len(self._waiting)
+            count, slow = len(self._under_way) + len(self._waiting), len(self._slow)
             for ticket in tickets:
                 if self._closed:
                     ticket.error = NotReady("the front is being closed")
@@ -109,9 +118,11 @@ class Router:
                     ticket.error = NotReady(AWAY)
                 elif count >= self._most:
                     ticket.error = Overloaded(f"{count} requests wait already; try again in {Overloaded.retry_after} s")
+                elif (takes_long := self._takes_long(ticket)) and slow >= self._most_slow and not isinstance(ticket.request, SHARING):
+                    ticket.error = Overloaded(f"{slow} requests that take long wait already; try again in {Overloaded.retry_after} s")
                 else:
                     ticket.since = now
-                    count += 1
+                    count, slow = count + (not takes_long), slow + takes_long
                     sent.append(ticket)
                     continue
                 refused.append(ticket)
@@ -133,10 +144,15 @@ class Router:
     def _note(self, tickets: Sequence[Ticket], now: float) -> None:
         """These are under way. The lock is held."""
         for ticket in tickets:
-            if isinstance(ticket.request, (*ALONE, SetRewards)):  # rewards may wait until what replaces ratings is compiled
+            if self._takes_long(ticket):
                 self._slow.add(ticket)
             else:
                 self._under_way[ticket] = now
+
+    def _takes_long(self, ticket: Ticket) -> bool:
+        """Whether it takes long by itself, or may wait until the shard has compiled what it needs."""
+        request = ticket.request
+        return isinstance(request, ALONE) or is_changing(request) or (not self._explains and is_explaining(request))
 
     def _try_later(self) -> None:
         """Send what waits after a pause, unless that will happen anyway. The lock is held."""
@@ -163,7 +179,7 @@ class Router:
         going: list[tuple[Ticket, Moved | Forwarded]] = []
         now = time.monotonic()
         with self._changed:
-            away, before = False, self._reached
+            away, explained, before = False, False, self._reached
             for ticket, result in settled:
                 if self._under_way.pop(ticket, None) is None:
                     self._slow.discard(ticket)
@@ -184,7 +200,9 @@ class Router:
                 else:
                     ticket.answer = result
                     told.append(ticket)
+                    explained = explained or is_explaining(ticket.request)
             self._reached = not away
+            self._explains = self._reached and (self._explains or explained)
             if self._repeated:
                 self._repeated.difference_update(told, (ticket for ticket, _ in going))
             if again:

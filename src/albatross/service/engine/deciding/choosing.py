@@ -170,7 +170,11 @@ def eligible(view: Overlay, request: Recommend, pending: Items, at: float) -> It
     if allowed.size == 0:
         if not view.n_items:
             raise NoEligibleCandidate("there are no items yet; accepted: candidates, or items that were upserted or rated before")
-        given = "the catalogue" if request.candidates is None else f"{len(request.candidates)} candidates"
+        given = (
+            "the catalogue"
+            if request.candidates is None
+            else f"{len(request.candidates)} {'candidate' if len(request.candidates) == 1 else 'candidates'}"
+        )
         raise NoEligibleCandidate(
             f"of {given}, nothing is left to show {request.whom!r}: all are retired, not available, excluded or seen; "
             "accepted: at least one candidate"

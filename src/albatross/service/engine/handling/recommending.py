@@ -5,7 +5,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from albatross.service.api.answers import Decision
-from albatross.service.api.errors import BadValue
+from albatross.service.api.errors import BadValue, UnknownDecision
 from albatross.service.api.requests import Recommend
 from albatross.service.api.values import MOST_NEW_ITEMS
 from albatross.service.engine.answering import decision_of
@@ -56,5 +56,8 @@ def _fresh_candidates(group: Group, request: Recommend) -> list[str]:
 
 
 def _decision_of_before(group: Group, seq: int) -> Decision:
-    event = group.decided(seq)
+    try:
+        event = group.decided(seq)
+    except UnknownDecision:
+        raise UnknownDecision("the decision with this request_id was erased since; accepted: a new request_id") from None
     return decision_of(group.model.genesis, seq, event, None if event.reasons is None else explanation_of(event.reasons))

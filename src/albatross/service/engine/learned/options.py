@@ -2,7 +2,8 @@
 
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, get_args
 
 from msgspec import Struct
@@ -57,6 +58,19 @@ class Options(Struct, frozen=True):
     queue: int = QUEUE
     snapshot_every: int = 100_000
     """Events between two snapshots; 0: only on request and at the end."""
+    sources: dict[str, str] = {}
+    """The configuration file of each setting that was taken from one: errors name it."""
+
+
+@contextmanager
+def named(options: Options, key: str) -> Iterator[None]:
+    """An error in a setting that was taken from a file names the file."""
+    try:
+        yield
+    except InvalidInput as error:
+        if key not in options.sources:
+            raise
+        raise InvalidInput(f"{options.sources[key]}: {error}") from error
 
 
 def check_options(options: Options) -> None:
@@ -167,7 +181,7 @@ def check_agrees(options: Options, genesis: Genesis, where: str, rewards: Mappin
         "scale": None if options.scale is None else (float(options.scale[0]), float(options.scale[1])),
         "seed": options.seed,
         "floor": options.floor,
-        "closed": options.closed,
+        "closed_catalogue": options.closed,
     }
     policy = policy_of(genesis)
     fixed = {
@@ -175,17 +189,19 @@ def check_agrees(options: Options, genesis: Genesis, where: str, rewards: Mappin
         "scale": genesis.scale,
         "seed": genesis.seed,
         "floor": genesis.floor,
-        "closed": genesis.closed,
+        "closed_catalogue": genesis.closed,
     }
     for name, value in given.items():
         if value is not None and value != fixed[name]:
             hint = " (albatross replay builds a new folder under another policy)" if name == "policy" else ""
-            raise InvalidInput(f"{name} is {value}; accepted: that of {where}, {fixed[name]}{hint}")
+            with named(options, name):
+                raise InvalidInput(f"{name} is {value}; accepted: that of {where}, {fixed[name]}{hint}")
     if options.events is not None and {name: float(reward) for name, reward in options.events.items()} != rewards:
-        raise InvalidInput(
-            f"events is {_listed(options.events)}; accepted: those of {where}, {_listed(rewards)} "
-            "(POST /v1/rewards, or set_rewards, changes them)"
-        )
+        with named(options, "events"):
+            raise InvalidInput(
+                f"events is {_listed(options.events)}; accepted: those of {where}, {_listed(rewards)} "
+                "(POST /v1/rewards, or set_rewards, changes them)"
+            )
 
 
 def _listed(rewards: Mapping[str, float]) -> str:
@@ -201,7 +217,8 @@ def new_genesis(options: Options) -> Genesis:
     if not -1e9 <= low < high <= 1e9:
         raise InvalidInput(f"scale is {low:g} to {high:g}; accepted: two different numbers, the lowest rating first, at most 1e9 in size")
     if rewards:
-        check_rewards(rewards, (low, high))
+        with named(options, "events"):
+            check_rewards(rewards, (low, high))
     floor = FLOOR if options.floor is None else float(options.floor)
     if not 0.0 <= floor <= 1.0:
         raise InvalidInput(f"floor is {floor:g}; accepted: a number from 0 to 1")

@@ -84,6 +84,5 @@ def check_replaces(policy: str, state: object, what: str = "events") -> None:
     if not offers(state, replace):
         raise InvalidInput(
             f"policy {policy!r} cannot take a rating back, and a later event replaces an earlier one; "
-            f"accepted for {what}: mean-field, alb, alb-rs, item-mean, item-ucb, popularity-memory, user-ucb, oful, "
-            "or a policy of your own with the operation `replace`"
+            f"accepted for {what}: a policy with the operation `replace`, such as mean-field, ids or alb"
         )

@@ -66,6 +66,5 @@ def check_joins(policy: str, state: object) -> None:
     """Refuse a join if the policy cannot do it."""
     if not offers(state, join):
         raise InvalidInput(
-            f"policy {policy!r} cannot join users; accepted for joins: mean-field, ids, alb, alb-rs, item-mean, "
-            "item-ucb, popularity-memory, user-ucb, oful, or a policy of your own with the operation `join`"
+            f"policy {policy!r} cannot join users; accepted for joins: a policy with the operation `join`, such as mean-field, ids or alb"
         )

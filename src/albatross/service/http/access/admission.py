@@ -43,8 +43,7 @@ class Admission:
         """Refuse while the service is overloaded. This runs before a body is read, because reading it adds load."""
         if self.engine.congested or self.in_flight > self.engine.capacity:
             raise Overloaded(f"the service is overloaded; try again in {Overloaded.retry_after} s")
-        if self.in_flight >= self.places:
-            raise Overloaded(f"{self.places} requests are being answered already; try again in {Overloaded.retry_after} s")
+        self._check_places()
 
     def check_key(self, exchange: Exchange, scope: Scope) -> None:
         """Refuse a request without a key for `scope`. Raises `Unverified` if the key has a slow hash: then call `verify_key`."""
@@ -92,15 +91,23 @@ class Admission:
 
     def enter(self, exchange: Exchange) -> None:
         """Take a place among the requests in flight. One key may hold at most half of the places."""
-        if self.in_flight >= self.places:
-            raise Overloaded(f"{self.places} requests are being answered already; try again in {Overloaded.retry_after} s")
+        self._check_places()
         if exchange.key is not None:
             taken = self._by_key.get(exchange.key.name, 0)
-            if 2 * taken >= self.places > 1:
+            if 2 * taken >= self._all_places > 1:
                 raise Overloaded(f"{taken} requests of this key are being answered already; try again in {Overloaded.retry_after} s")
             self._by_key[exchange.key.name] = taken + 1
         self.in_flight += 1
         exchange.placed = True
+
+    @property
+    def _all_places(self) -> int:
+        """Those that wait for machine code are in flight, and take no place of others."""
+        return self.places + self.engine.withheld
+
+    def _check_places(self) -> None:
+        if self.in_flight >= self._all_places:
+            raise Overloaded(f"{self.in_flight} requests are being answered already; try again in {Overloaded.retry_after} s")
 
     def leave(self, exchange: Exchange) -> None:
         if not exchange.placed:

@@ -120,8 +120,8 @@ class Crowd:
             await asyncio.sleep(SWEEP_SECONDS)
             self.sweep()
 
-    async def disperse(self, seconds: float) -> None:
-        """Accept no more requests. Those in flight get up to `seconds` for their answer; all other connections end."""
+    async def drain(self, seconds: float) -> None:
+        """Accept no more requests, and wait up to `seconds` for the answers of those in flight; all other connections end."""
         self.ending = True
         for member in list(self.members):
             member.end()
@@ -129,5 +129,9 @@ class Crowd:
             async with asyncio.timeout(seconds):
                 while self.members:
                     await asyncio.sleep(0.01)
+
+    async def disperse(self, seconds: float) -> None:
+        """The same. Then all connections end."""
+        await self.drain(seconds)
         for member in list(self.members):
             member.hang_up()

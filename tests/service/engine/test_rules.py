@@ -14,17 +14,19 @@ from albatross.cli import main
 from albatross.core.errors import InvalidInput
 from albatross.policies.alb import ALB
 from albatross.service.api.errors import BadValue, EventReused, NoEligibleCandidate
-from albatross.service.api.requests import AskSeries, Feedback, FeedbackBatch, Recommend, UpsertItem, UpsertItems
+from albatross.service.api.requests import AskSeries, Feedback, FeedbackBatch, Recommend, UpsertItem, UpsertItems, ViewDecision, ViewUser
 from albatross.service.api.rules import DEEPEST, MOST_CONDITIONS, By, Fresh, Quota, Where
+from albatross.service.api.views import NewItems
 from albatross.service.engine.deciding.newcomers import Newcomers
 from albatross.service.engine.deciding.overlay import Overlay
-from albatross.service.engine.deciding.ruling import decide
+from albatross.service.engine.deciding.ruling import decide, request_of
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.descriptions import Descriptions
 from albatross.service.engine.learned.filtering import check_where, mask_of
 from albatross.service.engine.learned.options import Options
 from albatross.service.engine.recovering.verifying import redecide
-from albatross.service.storage.events import Description
+from albatross.service.engine.viewing.reading import new_items
+from albatross.service.storage.events import Decided, Description, Placed, Rules
 
 KINDS = ("drinks", "gifts", "books")
 
@@ -206,6 +208,38 @@ def test_popularity_and_age_are_no_predictions(tmp_path: Path) -> None:
         shown = engine.ask(Recommend("ann", where=Where(attribute="kind", is_="drinks")))
         engine.ask(Feedback("by the policy", 5, shown.decision_id))
         assert engine.ask(AskSeries()).optimism[-1] == pytest.approx(shown.items[0].score - 5)
+
+
+def test_a_decision_tells_its_rules(tmp_path: Path) -> None:
+    where = Where(all=[Where(attribute="price", to=8.0), Where(none=[Where(attribute="kind", is_=["gifts"])])])
+    with stocked(tmp_path / "shop") as engine:
+        asked = engine.ask(Recommend("u1", 3, where=where, quotas=[Quota("kind", 2)], fresh=Fresh(0.5, 3)))
+        view = engine.ask(ViewDecision(asked.decision_id))
+        assert (view.where, view.quotas, view.fresh, view.by) == (where, [Quota("kind", 2)], NewItems(0.5, 3), "policy")
+        assert all(one.because is not None for one in view.items)
+        view = engine.ask(ViewDecision(engine.ask(Recommend("u1")).decision_id))
+        assert (view.where, view.quotas, view.fresh, view.by) == (None, [], None, "policy")
+
+
+def test_what_is_close_to_a_fallback_is_ranked_like_it(tmp_path: Path) -> None:
+    """The policy's predictions would stand beside sums of ratings, and have no part in the choice."""
+    with stocked(tmp_path / "shop", floor=0.0) as engine:
+        everything = {by: engine.ask(Recommend("nobody", 8, by=by)).items for by in ("popular", "new")}
+        for by, ranked in everything.items():
+            view = engine.ask(ViewDecision(engine.ask(Recommend("u1", 3, by=by)).decision_id))
+            assert view.by == by
+            assert [(one.item, one.score, one.mean) for one in view.close] == [(one.item, one.score, one.mean) for one in ranked[3:]]
+            assert [one.because for one in view.items] == [None] * 3
+        unseen = engine.ask(Recommend("u1", 2, by="popular", exclude_seen="rated")).decision_id
+        rated = {entry.item for entry in engine.ask(ViewUser("u1", 0, history=100)).history}
+        assert rated.isdisjoint(one.item for one in engine.ask(ViewDecision(unseen)).close)
+
+
+def test_a_share_of_each_place_is_told_as_such() -> None:
+    """Older logs have it."""
+    placed, rules = [Placed("i1", 0.0, 0.0, 1.0, False)], Rules(None, [], [0.5, 3.0], "policy")
+    asked = request_of(Decided(0.0, "u1", 1, None, [], "none", None, 1, 0, placed, None, rules=rules))
+    assert new_items(asked.fresh) == NewItems(0.5, 3, each_place=True)
 
 
 RULES: list[tuple[str, dict[str, Any]]] = [

@@ -176,10 +176,15 @@ def _first(
     """The position of the item that ranks first, and its probability. Fills the slate there, and for `listed`."""
     if by == "policy":
         return choose_counting(agent, user, items, counted, random, False, listed)
-    values = popularity(view.model, items) if by == "popular" else items.astype(np.float64)
+    values = rank_without_policy(view.model, items, by)
     slate: Slate = agent.slate
     slate.scores[: items.size] = slate.means[: items.size] = values
     return int(np.argmax(values)), 1.0
+
+
+def rank_without_policy(model: Model, items: Items, by: str) -> NDArray[np.float64]:
+    """What a fallback ranks items by: their popularity, or how late they were added."""
+    return popularity(model, items) if by == "popular" else items.astype(np.float64)
 
 
 def popularity(model: Model, items: Items) -> NDArray[np.float64]:

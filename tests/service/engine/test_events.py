@@ -192,8 +192,10 @@ def test_rewards_change_by_an_event_of_the_log(tmp_path: Path) -> None:
         with Recommender(tmp_path / "shop", events=changed) as here:
             assert here.version().events == changed
         snapshots.remove_all(tmp_path / "shop")
-    with pytest.raises(InvalidInput, match="click=2,refund=0"):
-        Recommender(tmp_path / "shop", events=EVENTS)
+    with Recommender(tmp_path / "shop", events=EVENTS) as here:  # as its start command still has it
+        assert here.version().events == changed
+    with pytest.raises(InvalidInput, match=r"click=2,refund=0, or those that it began with, impression=0,click=1"):
+        Recommender(tmp_path / "shop", events={"click": 3.0})
     assert main(["verify", str(tmp_path / "shop")]) == 0
 
 

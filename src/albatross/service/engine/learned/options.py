@@ -42,7 +42,8 @@ class Options(Struct, frozen=True):
     closed: bool | None = None
     """Whether items are added only by upsert. None: that of the folder; for a new folder, false."""
     events: dict[str, float] | None = None
-    """Named events and their rewards. None: those of the folder; for a new folder, none."""
+    """Named events and their rewards. None: those of the folder; for a new folder, none. Those that a folder began with are accepted, too,
+    but the rewards that were set since then count."""
     silence: tuple[float, float] | None = None
     """After so many seconds without an answer, an item of a decision counts as answered with this reward. None: never."""
     retention: float | None = None
@@ -161,7 +162,7 @@ def check_servable(policy: Policy) -> None:
 
 
 def check_agrees(options: Options, genesis: Genesis, where: str, rewards: Mapping[str, float]) -> None:
-    """Refuse options that contradict the first event of a folder."""
+    """Refuse options that contradict the first event of a folder. `rewards`: the current ones, which count."""
     given = {
         "policy": None if options.policy is None else (name_in_log(options.policy), options.policy.parameters()),
         "scale": None if options.scale is None else (float(options.scale[0]), float(options.scale[1])),
@@ -181,9 +182,11 @@ def check_agrees(options: Options, genesis: Genesis, where: str, rewards: Mappin
         if value is not None and value != fixed[name]:
             hint = " (albatross replay builds a new folder under another policy)" if name == "policy" else ""
             raise InvalidInput(f"{name} is {value}; accepted: that of {where}, {fixed[name]}{hint}")
-    if options.events is not None and {name: float(reward) for name, reward in options.events.items()} != rewards:
+    # A service whose rewards were changed over HTTP starts again with the flags it was first started with.
+    if options.events is not None and {name: float(reward) for name, reward in options.events.items()} not in (rewards, genesis.events):
+        first = "" if rewards == genesis.events else f", or those that it began with, {_listed(genesis.events)}"
         raise InvalidInput(
-            f"events is {_listed(options.events)}; accepted: those of {where}, {_listed(rewards)} "
+            f"events is {_listed(options.events)}; accepted: those of {where}, {_listed(rewards)}{first} "
             "(POST /v1/rewards, or set_rewards, changes them)"
         )
 

@@ -350,6 +350,18 @@ def test_quotas_leave_room_for_new_items(tmp_path: Path) -> None:
         assert any("i9" not in slate for slate in slates(2, FreshBesideQuotas(0.5, 1)))  # as older logs have it
 
 
+def test_a_new_item_leaves_room_for_others(tmp_path: Path) -> None:
+    with Engine(tmp_path / "shop", Options(scale=(1, 5), policy=ItemMean(), floor=0.5)) as engine:
+        engine.wait_ready()
+        kinds = {"first": ["a"], "both": ["a", "b"], "last": ["b"], "old": ["c"]}
+        engine.ask(UpsertItems([UpsertItem(name, {"kind": labels}) for name, labels in kinds.items()]))
+        engine.ask(Recommend("seen", candidates=["old"]))
+        asked = Recommend("u", 3, quotas=[Quota("kind", 1)], fresh=Fresh(0.6, 1))
+        for seq in range(200):
+            slate = [item.item for item in decide(Overlay(engine._model), asked, seq, 1, 0.0).event.items]
+            assert sorted(slate) == ["first", "last", "old"]
+
+
 def fits(slate: Sequence[str], quotas: Sequence[tuple[int, Mapping[str, Sequence[str]]]]) -> bool:
     """Whether the items keep all quotas: how many may share a label, and the labels of each item."""
     return all(max(Counter(label for name in slate for label in labels[name]).values(), default=0) <= most for most, labels in quotas)

@@ -31,7 +31,7 @@ def ruled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Live, dict
             shop.report_item(f"user {number % 5}", f"item {number % 6}", "purchase" if number % 3 else "impression")
         given: dict[str, dict[str, Any]] = {
             "plain": {},
-            "ruled": {"where": WHERE, "quotas": {"kind": 2}, "fresh": Fresh(0.25, 30)},
+            "ruled": {"where": WHERE, "quotas": {"kind": 2, "brnad": 1}, "fresh": Fresh(0.25, 30)},
             "popular": {"by": "popular"},
             "new": {"by": "new", "exclude_seen": "rated"},
         }
@@ -62,7 +62,9 @@ def test_rules_are_told_in_words(tab: Tab, ruled: tuple[Live, dict[str, str]]) -
     assert page.get_by_test_id("why-rules").locator("li").all_inner_texts() == [
         f"Only items for which price is at most 4.5 and not (kind is tea or {HOSTILE[0]} or x is y).",
         "At most 2 with the same label of kind.",
+        "At most 1 with the same label of brnad.",
         "At least 25 % of the places for items that were shown fewer than 30 times, drawn at random, if there are any.",
+        "No item has the attribute brnad now.",
     ]
     assert "the whole catalogue" not in page.locator("main").inner_text()
     assert "of those that the rules leave" in page.get_by_test_id("why-items").inner_text()

@@ -35,12 +35,13 @@ function places({ share, below, each_place: each }) {
 }
 
 /** What the request of a decision demanded, one sentence each. */
-export const rules = ({ where, quotas, fresh, by, exclude_seen: seen }) => [
+export const rules = ({ where, quotas, fresh, by, exclude_seen: seen, unknown }) => [
   ...(where ? [html`Only items for which ${condition(where)}.`] : []),
   ...(SEEN[seen] ? [SEEN[seen]] : []),
   ...quotas.map((quota) => html`At most ${plain(quota.most)} with the same label of <${Name} of=${quota.attribute} />.`),
   ...(fresh ? [places(fresh)] : []),
   ...(RANKED[by] ? [RANKED[by]] : []),
+  ...(unknown.length > 0 ? [html`No item has the attribute ${joined(unknown.map((name) => html`<${Name} of=${name} />`), "or")} now.`] : []),
 ];
 
 /** The attributes of an item, compactly. */

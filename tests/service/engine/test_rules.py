@@ -224,6 +224,23 @@ def test_a_decision_tells_its_rules(tmp_path: Path) -> None:
         assert (view.where, view.quotas, view.fresh, view.by) == (None, [], None, "policy")
 
 
+def test_attributes_that_no_item_has_are_named(tmp_path: Path) -> None:
+    """They do not stop a recommendation: a shop may have rules before its items have what they are about."""
+    with stocked(tmp_path / "shop") as engine:
+        with pytest.raises(NoEligibleCandidate, match=r"no item has the attribute 'knid' \(known: 'kind', 'price', 'tags'\); accepted"):
+            engine.ask(Recommend("u1", where=Where(any=[Where(attribute="knid", is_="books")])))
+        with pytest.raises(NoEligibleCandidate, match="none satisfies `where`; accepted"):
+            engine.ask(Recommend("u1", where=Where(attribute="kind", is_="cars")))
+        none = Where(none=[Where(attribute="sold", is_="yes"), Where(attribute="kind", is_="books")])
+        asked = engine.ask(Recommend("u1", where=none, quotas=[Quota("brnad", 1), Quota("sold", 1)]))
+        assert engine.ask(ViewDecision(asked.decision_id)).unknown == ["sold", "brnad"]
+        engine.ask(UpsertItem("i1", {f"a{number}": "x" for number in range(64)}))
+        with pytest.raises(NoEligibleCandidate) as refused:
+            engine.ask(Recommend("u1", where=Where(attribute="z" * 256, is_="books")))
+        assert "and 51 more" in str(refused.value)
+        assert len(str(refused.value)) < 500
+
+
 def test_what_is_close_to_a_fallback_is_ranked_like_it(tmp_path: Path) -> None:
     """The policy's predictions would stand beside sums of ratings, and have no part in the choice."""
     with stocked(tmp_path / "shop", floor=0.0) as engine:

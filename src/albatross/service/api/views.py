@@ -211,6 +211,8 @@ class DecisionView(Answer, frozen=True):
     fresh: NewItems | None = None
     by: By = "policy"
     """With popular and new, `score` and `mean` are popularity or age, not predictions."""
+    unknown: list[str] = field(default_factory=list)
+    """Attributes of the condition and the quotas that no item has now: perhaps typing errors."""
 
 
 class PastView(Answer, frozen=True):

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from albatross.core.streams import stream
 from albatross.service.api.answers import HistoryEntry, ShownItem, UserView
 from albatross.service.api.errors import NoEligibleCandidate, UnknownUser
-from albatross.service.api.requests import ViewDecision, ViewUser
+from albatross.service.api.requests import Recommend, ViewDecision, ViewUser
 from albatross.service.api.rules import Fresh
 from albatross.service.api.values import MOST_LISTED, MOST_SHOWN, MOST_VIEWED, Seen, check_count, check_id
 from albatross.service.api.views import Because, DecidedItem, DecisionView, NewItems, Reason
@@ -17,6 +17,7 @@ from albatross.service.engine.deciding.newcomers import FreshByPlace
 from albatross.service.engine.deciding.overlay import Overlay
 from albatross.service.engine.deciding.reasoning import explanation_of, shown_items
 from albatross.service.engine.deciding.ruling import candidates_for, rank_without_policy, request_of
+from albatross.service.engine.learned.filtering import attributes_of
 from albatross.service.engine.learned.model import NONE, Model
 from albatross.service.engine.moving import latest_ratings
 from albatross.service.engine.viewing.logged import find_decision, logged
@@ -80,7 +81,14 @@ def read_decision(model: Model, log: ReadableLog, request: ViewDecision) -> Deci
         quotas=asked.quotas,
         fresh=new_items(asked.fresh),
         by=asked.by,
+        unknown=[name for name in _attributes(asked) if name not in model.described.names],
     )
+
+
+def _attributes(asked: Recommend) -> list[str]:
+    """The attributes that the rules name, each once."""
+    named = [] if asked.where is None else attributes_of(asked.where)
+    return list(dict.fromkeys([*named, *(quota.attribute for quota in asked.quotas)]))
 
 
 def new_items(fresh: Fresh | None) -> NewItems | None:

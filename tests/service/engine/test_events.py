@@ -211,6 +211,15 @@ def test_a_policy_that_cannot_take_a_rating_back_refuses_events(tmp_path: Path) 
     assert main(["replay", str(tmp_path / "shop"), str(tmp_path / "other"), "--policy", "mean-field"]) == 0
 
 
+@pytest.mark.parametrize("events", [{"click": 1.0}, {"click": 1.0, "like": 1.0}])
+def test_events_of_one_reward_do_not_give_the_scale(events: dict[str, float], tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"the same reward, click=1.*impression=0, or the scale too \(--scale 0\.\.1") as refused:
+        Recommender(tmp_path / "shop", events=events)
+    assert "missing" not in str(refused.value)
+    with Recommender(tmp_path / "shop", events=events, scale=(0, 1)) as here:
+        assert here.version().scale == (0.0, 1.0)
+
+
 @pytest.mark.parametrize("events", [{"click": 1.0}, {"click": 7.0}, {"a\n": 1.0}, {"click": float("nan")}])
 def test_events_that_cannot_be_make_no_folder(events: dict[str, float], tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="accepted"):

@@ -198,7 +198,12 @@ def _listed(rewards: Mapping[str, float]) -> str:
 def new_genesis(options: Options) -> Genesis:
     """The first event of a new folder."""
     rewards = options.events or {}
-    if options.scale is None and len(set(rewards.values())) < 2:
+    if options.scale is None and rewards and len(set(rewards.values())) < 2:
+        raise InvalidInput(
+            f"all events have the same reward, {_listed(rewards)}, so they do not give the scale; accepted for a new folder: "
+            "another event with another reward, such as impression=0, or the scale too (--scale 0..1, or scale=(0, 1) in Python)"
+        )
+    if options.scale is None and not rewards:
         raise InvalidInput("scale is missing; accepted for a new folder: the lowest and the highest rating, such as 1 and 5")
     low, high = map(float, (min(rewards.values()), max(rewards.values())) if options.scale is None else options.scale)
     if not -1e9 <= low < high <= 1e9:

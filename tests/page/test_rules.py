@@ -39,7 +39,7 @@ def ruled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Live, dict
             decision = shop.recommend("user 1", 2, **rules)
             shop.report(decision, "click", decision.items[0].item)
             decisions[name] = decision.decision_id
-    with Live(folder, scale=None) as live:
+    with Live(folder, "--strangers", "popular", scale=None) as live:
         yield live, decisions
         assert not [line for line in live.log if line["event"] in ("request failed", "unforeseen error")]
 
@@ -83,6 +83,15 @@ def test_a_fallback_is_no_prediction(tab: Tab, ruled: tuple[Live, dict[str, str]
             assert false not in page.get_by_test_id("why-items").inner_text()
         assert page.get_by_test_id("why-because").inner_text().endswith("No reasons: the policy did not rank these items.")
         assert page.locator(".bar").count() == 0
+
+
+def test_who_tries_as_a_stranger_sees_no_predictions(tab: Tab) -> None:
+    page = tab.go("try?user=nobody&n=2")
+    page.get_by_test_id("try-item").first.wait_for()
+    said = page.get_by_test_id("try-item").first.inner_text()
+    assert "A fallback for users without ratings: the policy predicted nothing." in said
+    assert "mean" not in said
+    assert page.locator(".bar").count() == 0
 
 
 def test_events_are_named_beside_their_rewards(tab: Tab, ruled: tuple[Live, dict[str, str]]) -> None:

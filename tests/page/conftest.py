@@ -57,11 +57,11 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     folder = tmp_path_factory.mktemp("page") / "hostile"
     with Recommender(folder, scale=(1, 5), policy="mean-field") as shop:
         for item in HOSTILE:
-            shop.upsert_item(item)
+            shop.upsert_item(item, attributes={item: [item, HOSTILE[0]]})
         for user in HOSTILE:
             for rating, item in enumerate(HOSTILE[:5], start=1):
                 shop.rate_item(user, item, rating)
-            shop.recommend(user, n=3, explain=True)
+            shop.recommend(user, n=3, explain=True, where={"none": [{"attribute": user, "is": [user + "!"]}]} if len(user) < 256 else None)
     with Live(folder, scale=None) as live:
         yield live
         assert not [line for line in live.log if line["event"] in ("request failed", "unforeseen error")]

@@ -133,6 +133,10 @@ def test_what_the_folder_began_with_counts_and_a_file_that_contradicts_is_refuse
     assert (found["scale"], found["floor"], found["closed_catalogue"]) == ("[1, 5] (genesis)", "0.5 (genesis)", "true (genesis)")
     with Recommender(folder) as shop:
         shop.set_rewards({"click": 2, "buy": 5})
+    with Recommender(folder) as shop:  # the file still has the first rewards
+        assert shop.version().events == {"click": 2.0, "buy": 5.0}
+    assert main(["doctor", str(folder)]) == 0
+    assert "events click = 2, buy = 5 (set since the folder was made" in capsys.readouterr().out
     written(folder, "closed_catalogue = true")
     assert in_force(capsys, str(folder))[1]["events"] == "{click = 2, buy = 5} (log)"
     written(folder, "scale = [1, 10]")

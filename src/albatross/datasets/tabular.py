@@ -83,13 +83,11 @@ def read_rows(
         except UNREADABLE as error:
             raise _unreadable(file, error) from error
         return
-    pattern = re.sub(r"([*?\[])", r"[\1]", str(file))
     with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as connection:
         try:
-            described = connection.execute("DESCRIBE SELECT * FROM read_parquet(?)", [pattern]).fetchall()
-            _refuse_missing_columns(file, wanted, [str(column[0]) for column in described])
+            _refuse_missing_columns(file, wanted, _parquet_columns(connection, file))
             columns = ", ".join(f'CAST("{name.replace(chr(34), 2 * chr(34))}" AS VARCHAR)' for name in wanted)
-            found = connection.execute(f"SELECT {columns} FROM read_parquet(?)", [pattern])
+            found = connection.execute(f"SELECT {columns} FROM read_parquet(?)", [_pattern(file)])
             number = 0
             while rows := found.fetchmany(10_000):
                 for row in rows:
@@ -99,17 +97,40 @@ def read_rows(
             raise InvalidInput(f"{file} cannot be read: {str(error).partition(chr(10))[0]}") from error
 
 
+def column_names(path: str | os.PathLike[str]) -> list[str]:
+    """The columns of a file, in order."""
+    import duckdb
+
+    file = Path(path)
+    if not has_table_extension(file) or not file.is_file():
+        raise InvalidInput(f"{file} is no file that can be read; accepted: a file with a name ending in {', '.join(EXTENSIONS)}")
+    if not _is_parquet(file):
+        return _header(file, ())[1]
+    with duckdb.connect(config={"autoinstall_known_extensions": "false"}) as connection:
+        try:
+            return _parquet_columns(connection, file)
+        except duckdb.Error as error:
+            raise InvalidInput(f"{file} cannot be read: {str(error).partition(chr(10))[0]}") from error
+
+
+def _parquet_columns(connection: "DuckDBPyConnection", file: Path) -> list[str]:
+    described = connection.execute("DESCRIBE SELECT * FROM read_parquet(?)", [_pattern(file)]).fetchall()
+    return [str(column[0]) for column in described]
+
+
+def _pattern(file: Path) -> str:
+    """DuckDB treats a path as a pattern: brackets around a special character mean the character itself."""
+    return re.sub(r"([*?\[])", r"[\1]", str(file))
+
+
 def has_table_extension(path: str | os.PathLike[str]) -> bool:
     return Path(path).name.lower().endswith(EXTENSIONS)
 
 
 def _load(connection: "DuckDBPyConnection", file: Path, wanted: Sequence[str]) -> None:
     """Fill the table `ratings`: row from 1, user, item, rating as text, value as a number or null."""
-    # DuckDB treats a path as a pattern: brackets around a special character mean the character itself.
-    pattern = re.sub(r"([*?\[])", r"[\1]", str(file))
     if _is_parquet(file):
-        described = connection.execute("DESCRIBE SELECT * FROM read_parquet(?)", [pattern]).fetchall()
-        _refuse_missing_columns(file, wanted, [str(column[0]) for column in described])
+        _refuse_missing_columns(file, wanted, _parquet_columns(connection, file))
         user, item, rating = (f'"{name.replace(chr(34), 2 * chr(34))}"' for name in wanted)
         source = "read_parquet(?)"
     else:
@@ -124,7 +145,7 @@ def _load(connection: "DuckDBPyConnection", file: Path, wanted: Sequence[str]) -
     connection.execute(
         f"""CREATE TEMP TABLE ratings AS SELECT row_number() OVER () AS row, CAST({user} AS VARCHAR) AS user,
             CAST({item} AS VARCHAR) AS item, CAST({rating} AS VARCHAR) AS rating, TRY_CAST({rating} AS DOUBLE) AS value FROM {source}""",
-        [pattern],
+        [_pattern(file)],
     )
 
 

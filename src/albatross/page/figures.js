@@ -21,7 +21,7 @@ export function Table({ caption, columns, rows, hidden = false }) {
 }
 
 const quoted = (value) => {
-  const text = value === null || value === undefined ? "" : String(value);
+  const text = value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 };
 

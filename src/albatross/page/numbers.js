@@ -15,8 +15,10 @@ function written(value, most, least = 0) {
 }
 
 export const whole = (value) => (value === null || value === undefined ? "–" : written(value, 0));
+/** As many digits as it has, up to six after the point. */
+export const plain = (value) => written(value, 6);
 /** Marks on an axis: as many digits as they differ in. */
-export const marks = (values) => values.map((value) => (value === null ? "" : written(value, 6)));
+export const marks = (values) => values.map((value) => (value === null ? "" : plain(value)));
 export const share = (value) => (value === null || value === undefined ? "–" : `${number(100 * value, 1)} %`);
 export const signed = (value, digits = 2) => {
   const size = number(Math.abs(value), digits);

@@ -6,7 +6,7 @@ import { BOUNDLESS, number } from "./numbers.js";
 import { html, useEffect, useRef, useState } from "./vendor/vendor.js";
 
 export { Figure, Name, Notice, Table } from "./figures.js";
-export { BOUNDLESS, bytes, clock, number, share, signed, whole } from "./numbers.js";
+export { BOUNDLESS, bytes, clock, number, plain, share, signed, whole } from "./numbers.js";
 
 /** Send a request whenever `wanted` changes; only the last answer counts. */
 export function useAnswer(ask, wanted) {

@@ -193,8 +193,10 @@ def test_rewards_change_by_an_event_of_the_log(tmp_path: Path) -> None:
         with Recommender(tmp_path / "shop", events=changed) as here:
             assert here.version().events == changed
         snapshots.remove_all(tmp_path / "shop")
-    with pytest.raises(InvalidInput, match="click=2,refund=0"):
-        Recommender(tmp_path / "shop", events=EVENTS)
+    with Recommender(tmp_path / "shop", events=EVENTS) as here:  # as its start command still has it
+        assert here.version().events == changed
+    with pytest.raises(InvalidInput, match=r"click=2,refund=0, or those that it began with, impression=0,click=1"):
+        Recommender(tmp_path / "shop", events={"click": 3.0})
     assert main(["verify", str(tmp_path / "shop")]) == 0
 
 
@@ -215,6 +217,15 @@ def test_a_policy_that_cannot_take_a_rating_back_refuses_events(tmp_path: Path) 
         here.report(here.recommend("ann", candidates=["tea"]), "click")
     assert main(["replay", str(tmp_path / "shop"), str(tmp_path / "other"), "--policy", "pts"]) != 0
     assert main(["replay", str(tmp_path / "shop"), str(tmp_path / "other"), "--policy", "mean-field"]) == 0
+
+
+@pytest.mark.parametrize("events", [{"click": 1.0}, {"click": 1.0, "like": 1.0}])
+def test_events_of_one_reward_do_not_give_the_scale(events: dict[str, float], tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"the same reward, click=1.*impression=0, or the scale too \(--scale 0\.\.1") as refused:
+        Recommender(tmp_path / "shop", events=events)
+    assert "missing" not in str(refused.value)
+    with Recommender(tmp_path / "shop", events=events, scale=(0, 1)) as here:
+        assert here.version().scale == (0.0, 1.0)
 
 
 @pytest.mark.parametrize("events", [{"click": 1.0}, {"click": 7.0}, {"a\n": 1.0}, {"click": float("nan")}])

@@ -3,28 +3,33 @@
 import itertools
 import sys
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from albatross import Recommender
 from albatross.cli import main
 from albatross.core.errors import InvalidInput
 from albatross.policies.alb import ALB
+from albatross.policies.item_mean import ItemMean
 from albatross.service.api.errors import BadValue, EventReused, NoEligibleCandidate
-from albatross.service.api.requests import AskSeries, Feedback, FeedbackBatch, Recommend, UpsertItem, UpsertItems
+from albatross.service.api.requests import AskSeries, Feedback, FeedbackBatch, Recommend, UpsertItem, UpsertItems, ViewDecision, ViewUser
 from albatross.service.api.rules import DEEPEST, MOST_CONDITIONS, By, Fresh, Quota, Where
-from albatross.service.engine.deciding.newcomers import Newcomers
+from albatross.service.api.views import NewItems
+from albatross.service.engine.deciding.newcomers import FreshBesideQuotas, Newcomers
 from albatross.service.engine.deciding.overlay import Overlay
-from albatross.service.engine.deciding.ruling import decide
+from albatross.service.engine.deciding.ruling import PER_SLATE, decide, handles_of_request, request_of, rules_of
 from albatross.service.engine.engine import Engine
 from albatross.service.engine.learned.descriptions import Descriptions
 from albatross.service.engine.learned.filtering import check_where, mask_of
 from albatross.service.engine.learned.options import Options
 from albatross.service.engine.recovering.verifying import redecide
-from albatross.service.storage.events import Description
+from albatross.service.engine.viewing.reading import new_items
+from albatross.service.storage.events import Decided, Description, Placed, Rules
 
 KINDS = ("drinks", "gifts", "books")
 
@@ -208,12 +213,80 @@ def test_popularity_and_age_are_no_predictions(tmp_path: Path) -> None:
         assert engine.ask(AskSeries()).optimism[-1] == pytest.approx(shown.items[0].score - 5)
 
 
+def test_a_decision_tells_its_rules(tmp_path: Path) -> None:
+    where = Where(all=[Where(attribute="price", to=8.0), Where(none=[Where(attribute="kind", is_=["gifts"])])])
+    with stocked(tmp_path / "shop") as engine:
+        asked = engine.ask(Recommend("u1", 3, where=where, quotas=[Quota("kind", 2)], fresh=Fresh(0.5, 3)))
+        view = engine.ask(ViewDecision(asked.decision_id))
+        assert (view.where, view.quotas, view.fresh, view.by) == (where, [Quota("kind", 2)], NewItems(0.5, 3), "policy")
+        assert all(one.because is not None for one in view.items)
+        view = engine.ask(ViewDecision(engine.ask(Recommend("u1")).decision_id))
+        assert (view.where, view.quotas, view.fresh, view.by) == (None, [], None, "policy")
+
+
+def test_attributes_that_no_item_has_are_named(tmp_path: Path) -> None:
+    """They do not stop a recommendation: a shop may have rules before its items have what they are about."""
+    with stocked(tmp_path / "shop") as engine:
+        with pytest.raises(NoEligibleCandidate, match=r"no item has the attribute 'knid' \(known: 'kind', 'price', 'tags'\); accepted"):
+            engine.ask(Recommend("u1", where=Where(any=[Where(attribute="knid", is_="books")])))
+        with pytest.raises(NoEligibleCandidate, match="none satisfies `where`; accepted"):
+            engine.ask(Recommend("u1", where=Where(attribute="kind", is_="cars")))
+        none = Where(none=[Where(attribute="sold", is_="yes"), Where(attribute="kind", is_="books")])
+        asked = engine.ask(Recommend("u1", where=none, quotas=[Quota("brnad", 1), Quota("sold", 1)]))
+        assert engine.ask(ViewDecision(asked.decision_id)).unknown == ["sold", "brnad"]
+        engine.ask(UpsertItem("i1", {f"a{number}": "x" for number in range(64)}))
+        with pytest.raises(NoEligibleCandidate) as refused:
+            engine.ask(Recommend("u1", where=Where(attribute="z" * 256, is_="books")))
+        assert "and 51 more" in str(refused.value)
+        assert len(str(refused.value)) < 500
+
+
+def test_what_is_close_to_a_fallback_is_ranked_like_it(tmp_path: Path) -> None:
+    """The policy's predictions would stand beside sums of ratings, and have no part in the choice."""
+    with stocked(tmp_path / "shop", floor=0.0) as engine:
+        bys: tuple[By, ...] = ("popular", "new")
+        everything = {by: engine.ask(Recommend("nobody", 8, by=by)).items for by in bys}
+        for by, ranked in everything.items():
+            view = engine.ask(ViewDecision(engine.ask(Recommend("u1", 3, by=by)).decision_id))
+            assert view.by == by
+            assert [(one.item, one.score, one.mean) for one in view.close] == [(one.item, one.score, one.mean) for one in ranked[3:]]
+            assert [one.because for one in view.items] == [None] * 3
+        unseen = engine.ask(Recommend("u1", 2, by="popular", exclude_seen="rated")).decision_id
+        rated = {entry.item for entry in engine.ask(ViewUser("u1", 0, history=100)).history}
+        assert rated.isdisjoint(one.item for one in engine.ask(ViewDecision(unseen)).close)
+
+
+def test_a_share_of_each_place_is_told_as_such() -> None:
+    """Older logs have it."""
+    placed, rules = [Placed("i1", 0.0, 0.0, 1.0, False)], Rules(None, [], [0.5, 3.0], "policy")
+    asked = request_of(Decided(0.0, "u1", 1, None, [], "none", None, 1, 0, placed, None, rules=rules))
+    assert new_items(asked.fresh) == NewItems(0.5, 3, each_place=True)
+
+
+@pytest.mark.parametrize("quotas", [[], [Quota("kind", 1)]])
+def test_a_share_of_the_log_means_what_it_meant(quotas: list[Quota]) -> None:
+    asked = Recommend("u1", 2, quotas=quotas, fresh=Fresh(0.5, 3), request_id="r")
+    rules = rules_of(asked)
+    assert rules is not None
+    assert rules.fresh is not None
+    event = Decided(0.0, "u1", 2, None, [], "none", "r", 1, 0, [], None, rules=rules)
+    again = request_of(event)
+    assert again == asked
+    before = request_of(replace(event, rules=replace(rules, fresh=[0.5, 3, PER_SLATE])))
+    assert type(before.fresh) is (FreshBesideQuotas if quotas else Fresh)
+    assert handles_of_request(before) == handles_of_request(asked)  # a delivery that is repeated after a new version was installed
+
+
 RULES: list[tuple[str, dict[str, Any]]] = [
     ("where", {"where": Where(attribute="kind", is_=["drinks", "books"])}),
     ("quotas", {"quotas": [Quota("kind", 1)]}),
     ("fresh", {"fresh": Fresh(0.3, 1)}),
     ("all of it", {"where": Where(attribute="price", to=10.0), "quotas": [Quota("kind", 1)], "fresh": Fresh(0.25, 2)}),
     ("popular", {"by": "popular", "fresh": Fresh(0.5, 1)}),
+    # Only i9 is new, and i0 and i3 would use up its kind.
+    ("room for a new item", {"candidates": ["i0", "i1", "i3", "i9"], "quotas": [Quota("kind", 1)], "fresh": Fresh(0.5, 1)}),
+    ("room that may not be needed", {"candidates": ["i0", "i1", "i3", "i9"], "quotas": [Quota("kind", 1)], "fresh": Fresh(0.2, 1)}),
+    ("room for two", {"candidates": ["i0", "i1", "i2", "i8", "i9", "i11"], "quotas": [Quota("kind", 1)], "fresh": Fresh(0.9, 1)}),
 ]
 
 
@@ -275,6 +348,67 @@ def test_one_new_item_in_ten_places(tmp_path: Path) -> None:
         counts = Counter(sum(item.item in new for item in slate) for slate in slates)
         assert set(counts) == {1, 2}
         assert abs(counts[2] / 1_500 - 0.5) < 5 * np.sqrt(0.25 / 1_500)
+
+
+def test_quotas_leave_room_for_new_items(tmp_path: Path) -> None:
+    """An old item of the same kind may not take the only place that a new one could have."""
+    rules: dict[str, Any] = {"candidates": ["i0", "i1", "i3", "i9"], "quotas": [Quota("kind", 1)]}
+    with stocked(tmp_path / "shop", floor=0.3) as engine:
+        view = Overlay(engine._model)
+
+        def slates(n: int, fresh: Fresh) -> list[list[str]]:
+            asked = Recommend("u1", n, fresh=fresh, **rules)
+            return [[item.item for item in decide(view, asked, seq, 1, 0.0).event.items] for seq in range(200)]
+
+        for slate in slates(2, Fresh(0.5, 1)):
+            assert "i9" in slate
+            assert len(slate) == 2
+        assert all("i9" in slate for slate in slates(9, Fresh(0.15, 1)))  # there is no ninth place
+        assert any("i9" not in slate for slate in slates(2, FreshBesideQuotas(0.5, 1)))  # as older logs have it
+
+
+def test_a_new_item_leaves_room_for_others(tmp_path: Path) -> None:
+    with Engine(tmp_path / "shop", Options(scale=(1, 5), policy=ItemMean(), floor=0.5)) as engine:
+        engine.wait_ready()
+        kinds = {"first": ["a"], "both": ["a", "b"], "last": ["b"], "old": ["c"]}
+        engine.ask(UpsertItems([UpsertItem(name, {"kind": labels}) for name, labels in kinds.items()]))
+        engine.ask(Recommend("seen", candidates=["old"]))
+        asked = Recommend("u", 3, quotas=[Quota("kind", 1)], fresh=Fresh(0.6, 1))
+        for seq in range(200):
+            slate = [item.item for item in decide(Overlay(engine._model), asked, seq, 1, 0.0).event.items]
+            assert sorted(slate) == ["first", "last", "old"]
+
+
+def fits(slate: Sequence[str], quotas: Sequence[tuple[int, Mapping[str, Sequence[str]]]]) -> bool:
+    """Whether the items keep all quotas: how many may share a label, and the labels of each item."""
+    return all(max(Counter(label for name in slate for label in labels[name]).values(), default=0) <= most for most, labels in quotas)
+
+
+@pytest.mark.parametrize("several", [False, True], ids=["one label each", "several"])
+def test_as_many_new_items_are_shown_as_are_owed_and_fit(several: bool, tmp_path: Path) -> None:
+    """Whatever the labels are: compared with every slate that could be filled."""
+    random = np.random.default_rng(1)
+    with Engine(tmp_path / "shop", Options(scale=(1, 5), policy=ItemMean(), floor=0.5)) as engine:
+        engine.wait_ready()
+        for trial in range(60):
+            names = [f"{trial} {number}" for number in range(7)]
+            labels = {name: random.choice(list("abc"), int(random.integers(3)) if several else 1, False).tolist() for name in names}
+            brands = {name: [str(random.choice(list("xy")))] for name in names}
+            engine.ask(UpsertItems([UpsertItem(name, {"kind": labels[name], "brand": brands[name]}) for name in names]))
+            old = set(random.choice(names, 4, False).tolist())
+            engine.ask(Recommend("seen", 4, candidates=sorted(old)))
+            most, n = int(random.integers(1, 3)), int(random.integers(2, 5))
+            quotas = [(most, labels), *([(2, brands)] if several else [])]
+            asked_quotas = [Quota("kind", most), *([Quota("brand", 2)] if several else [])]
+            fresh = Fresh(float(random.choice([0.25, 0.5, 0.75])), 1)
+            new = [name for name in names if name not in old]
+            possible = max(k for k in range(4) if any(fits(slate, quotas) for slate in itertools.combinations(new, k)))
+            asked = Recommend("u", n, candidates=names, quotas=asked_quotas, fresh=fresh)
+            for seq in range(1_000, 1_020):
+                slate = [item.item for item in decide(Overlay(engine._model), asked, seq, 1, 0.0).event.items]
+                assert fits(slate, quotas)
+                expected = min(int(n * fresh.share), possible)
+                assert len(set(slate) - old) >= (min(expected, 1) if several else expected)
 
 
 def test_decisions_with_rules_replay(tmp_path: Path) -> None:

@@ -51,6 +51,22 @@ def test_an_import_is_the_same_as_rating(tmp_path: Path, capsys: pytest.CaptureF
     assert state(tmp_path / "parquet") == expected
 
 
+def test_an_export_is_not_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its ratings would be learned again, and of its other events it would be said that the user is missing."""
+    with Recommender(tmp_path / "shop", scale=(1, 5), policy=ItemMean()) as shop:
+        shop.rate(shop.recommend("ann", candidates=["tea"]), 4)
+        seq = shop.version().seq
+    assert main(["export", str(tmp_path / "shop"), str(tmp_path / "events.parquet")]) == 0
+    duckdb.execute(f"COPY (SELECT * EXCLUDE (candidates, exclude, shown) FROM '{tmp_path}/events.parquet') TO '{tmp_path}/events.csv'")
+    for name in ("events.parquet", "events.csv"):
+        assert imported(tmp_path / "shop", tmp_path / name) == 2
+        assert "is an export of events" in " ".join(capsys.readouterr().err.split())
+    with Recommender(tmp_path / "shop") as shop:
+        assert shop.version().seq == seq
+    (tmp_path / "own.csv").write_text("user,item,rating,kind\nann,tea,4,drink\n")  # a column of one's own may be called so
+    assert imported(tmp_path / "shop", tmp_path / "own.csv") == 0
+
+
 def test_an_import_that_was_interrupted_is_done_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

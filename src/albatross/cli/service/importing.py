@@ -11,10 +11,10 @@ from albatross.cli.progress import progress_bar
 from albatross.cli.service.folder import opened_engine
 from albatross.cli.service.settings import folder_of
 from albatross.core.errors import InvalidInput
-from albatross.datasets.tabular import read_rows
+from albatross.datasets.tabular import column_names, read_rows
 from albatross.service.settings.force import options_of, settle
 from albatross.service.settings.kinds import parse_scale
-from albatross.service.tools.importing import import_rows
+from albatross.service.tools.importing import check_ratings, import_rows
 
 MOST_COMPLAINTS = 20
 """At most so many bad rows are shown."""
@@ -64,6 +64,7 @@ def import_ratings(
         The name that identifies the rows; if not given, the name of the file. The same row of another source is another rating.
     """
     columns = (user_column, item_column, rating_column)
+    check_ratings(str(file), column_names(file))
     total = sum(1 for _ in read_rows(file, *columns))
     given = {
         "policy": None if policy is None else parse_policy(policy),

@@ -4,6 +4,7 @@ import { post } from "../api.js";
 import { useTheme, useWidth } from "../charts.js";
 import { layout, painter } from "../dots.js";
 import { Choose, Failure, Figure, Name, Needs, Notice, Table, number, share, useAnswer, whole } from "../parts.js";
+import { Attributes, limits } from "../rules.js";
 import { html, useEffect, useRef, useState } from "../vendor/vendor.js";
 import { findUsers } from "./try.js";
 
@@ -57,14 +58,18 @@ function Catalogue({ query }) {
 
 function Shown({ answer }) {
   const { items, explained } = answer;
+  const described = items.some((one) => Object.keys(one.attributes).length > 0);
+  const limited = items.some((one) => limits(one) !== "");
   const columns = [
     { name: "item", title: "item", text: true, show: (value) => html`<${Name} of=${value} />` },
     { name: "ratings", title: "ratings", show: whole }, { name: "rating", title: "mean rating" },
     { name: "mean", title: "expected" }, { name: "bonus", title: "bonus" }, { name: "shown", title: "shown", show: whole },
     { name: "retired", title: "retired", text: true, show: (value) => (value ? "yes" : "") },
+    ...(limited ? [{ name: "available", title: "available", text: true, show: (value) => value }] : []),
+    ...(described ? [{ name: "attributes", title: "attributes", text: true, show: (value) => html`<${Attributes} of=${value} />` }] : []),
     { name: "x", title: "x" }, { name: "y", title: "y" },
   ];
-  const rows = items.map((one) => [one.item, one.ratings, one.rating, one.mean, one.bonus, one.shown, one.retired, one.x, one.y]);
+  const rows = items.map((one) => [one.item, one.ratings, one.rating, one.mean, one.bonus, one.shown, one.retired, ...(limited ? [limits(one)] : []), ...(described ? [one.attributes] : []), one.x, one.y]);
   const about = explained === null
     ? "This policy has no item vectors. x: number of ratings; y: predicted rating."
     : `The two axes along which item vectors vary most: they explain ${share(explained[0])} and ${share(explained[1])} of the variance.`;
@@ -75,7 +80,7 @@ function Shown({ answer }) {
     </${Figure}>
     <section class="card" aria-label="All items">
       <h2>All items</h2>
-      <${Table} caption="Items, best prediction first" hidden=${true} columns=${columns.slice(0, 7)} rows=${[...rows].sort((a, b) => b[3] - a[3]).slice(0, MOST_ROWS)} />
+      <${Table} caption="Items, best prediction first" hidden=${true} columns=${columns.slice(0, -2)} rows=${[...rows].sort((a, b) => b[3] - a[3]).slice(0, MOST_ROWS)} />
       ${rows.length > MOST_ROWS && html`<p class="about">The best ${MOST_ROWS}; search for others, or take the files above.</p>`}
     </section>`;
 }
@@ -145,7 +150,7 @@ function Scatter({ items, flat }) {
   }
   const keys = { ArrowLeft: () => move(30, 0), ArrowRight: () => move(-30, 0), ArrowUp: () => move(0, 30), ArrowDown: () => move(0, -30), "+": () => zoom(1.25), "=": () => zoom(1.25), "-": () => zoom(0.8), 0: () => zoom(0) };
   return html`<div>
-    <p class="readout">${pointed === null ? "Point at an item; drag to move; + and − to zoom." : html`<${Name} of=${pointed.item} /> · ${whole(pointed.ratings)} ratings, mean ${number(pointed.rating)} · expected ${number(pointed.mean)}, bonus ${number(pointed.bonus)}${pointed.retired && " · retired"}`}</p>
+    <p class="readout">${pointed === null ? "Point at an item; drag to move; + and − to zoom." : html`<${Name} of=${pointed.item} /> · ${whole(pointed.ratings)} ratings, mean ${number(pointed.rating)} · expected ${number(pointed.mean)}, bonus ${number(pointed.bonus)}${pointed.retired && " · retired"}${limits(pointed) && ` · ${limits(pointed)}`}${Object.keys(pointed.attributes).length > 0 && html` · <${Attributes} of=${pointed.attributes} />`}`}</p>
     <div class="map" ref=${box} style=${{ height: `${height}px` }}>
       <canvas ref=${canvas} tabindex="0" role="img" aria-label=${`Map of ${items.length} items. The table below has the same. Arrow keys move, plus and minus zoom.`}
         onPointerMove=${onMove}

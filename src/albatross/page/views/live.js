@@ -194,7 +194,7 @@ export function Events({ events }) {
     ...(several ? [{ title: "shard", show: whole }] : []),
     { title: "event", show: whole },
     { title: "when", text: true, show: clock },
-    { title: "what", text: true, show: (value) => value },
+    { title: "what", text: true, show: ([kind, name]) => (name ? html`${kind}: <${Name} of=${name} />` : kind) },
     { title: "who", text: true, show: (value) => value && to("user", "user", value) },
     { title: "item", text: true, show: (value) => (Array.isArray(value) ? `${value.length} items` : value && html`<${Name} of=${value} />`) },
     { title: "rating", show: (value) => (value === null ? "" : number(value)) },
@@ -202,7 +202,7 @@ export function Events({ events }) {
     { title: "decision", text: true, show: (value) => value && to("why", "id", value) },
   ];
   const rows = events.map((event) => [
-    ...(several ? [event.shard ?? null] : []), event.seq, event.at ?? null, event.kind, event.user ?? null, event.items?.length === 1 ? event.items[0] : event.items ?? event.item ?? null,
+    ...(several ? [event.shard ?? null] : []), event.seq, event.at ?? null, [event.kind, event.event], event.user ?? null, event.items?.length === 1 ? event.items[0] : event.items ?? event.item ?? null,
     event.rating ?? null, event.mean ?? null, event.decision_id ?? null,
   ]);
   return html`<${Table} caption="Events, newest first" columns=${columns} rows=${rows} hidden=${true} />`;

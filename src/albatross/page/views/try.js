@@ -97,7 +97,7 @@ function Shown({ decision }) {
       ${" "}for <${Name} of=${decision.user} />, who has ${whole(decision.user_ratings)} ratings.
       ${" "}Model at event <strong data-testid="try-model-seq">${learned}</strong>.
     </p>
-    <${Legend} before=${now !== null} />
+    ${reasons && html`<${Legend} before=${now !== null} />`}
     <ol class="shown">
       ${decision.items.map((shown, at) => html`<${Item} key=${shown.item} decision=${decision} shown=${shown} reason=${reasons?.items[at]} now=${now?.get(shown.item) ?? null} range=${range} onRated=${rated} />`)}
     </ol>
@@ -121,16 +121,17 @@ function Item({ decision, shown, reason, now, range, onRated }) {
     }
   }
   const current = now ?? shown;
+  const predicted = reason !== undefined; // only a fallback has no explanation
   return html`<li class="card" data-testid="try-item">
     <div class="row">
       <h2><${Name} of=${shown.item} /></h2>
       ${reason?.explored && html`<span class="chip">chosen at random</span>`}
     </div>
-    <${Bar} mean=${current.mean} score=${current.score} range=${range} before=${now ? shown.score : null} rating=${given} />
+    ${predicted ? html`<${Bar} mean=${current.mean} score=${current.score} range=${range} before=${now ? shown.score : null} rating=${given} />
     <p class="sum" data-testid="try-sum">
       mean <strong>${number(current.mean)}</strong> + bonus <strong>${number(current.score - current.mean)}</strong> = score <strong>${number(current.score)}</strong>
       ${now && Math.abs(shown.score) < 1e300 && html`<span class="change" data-testid="try-change">mean ${signed(now.mean - shown.mean)}, bonus ${signed(now.score - now.mean - (shown.score - shown.mean))}</span>`}
-    </p>
+    </p>` : html`<p class="sum">A fallback for users without ratings: the policy predicted nothing.</p>`}
     <p class="about">
       propensity ${shown.propensity === null ? "unknown" : share(shown.propensity)}${reason && html` · rated ${whole(reason.item_ratings)} times, ${whole(reason.own_ratings)} by this user`}${reason?.width !== null && reason?.width !== undefined && html` · width ${number(reason.width)}, after one more rating ${number(reason.width_after)}`}
     </p>

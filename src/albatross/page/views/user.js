@@ -27,6 +27,7 @@ function Search({ query }) {
 function Beliefs({ user, query }) {
   const { answer, error } = useAnswer((abort) => post("/v1/users/get", { user, n: 10, history: 50 }, abort), [user]);
   if (answer === null) return html`<${Failure} error=${error} />`;
+  const named = answer.history.some((one) => one.event);
   return html`
     <p class="decided"><${Name} of=${user} /> has ${whole(answer.ratings)} ratings${answer.pending.length > 0 && html`; pending: ${answer.pending.map((item, at) => html`${at > 0 && ", "}<${Name} of=${item} />`)}`}.
       ${" "}<a href=${`#/try?${new URLSearchParams({ user })}`}>Ask for them</a> · <a href=${`#/whatif?${new URLSearchParams({ user })}`}>What if?</a></p>
@@ -39,9 +40,10 @@ function Beliefs({ user, query }) {
       <${Table} caption=${`The latest ratings of ${user}`} hidden=${true}
         columns=${[
           { title: "event", show: whole }, { title: "when", text: true, show: clock }, { title: "item", text: true, show: (value) => html`<${Name} of=${value} />` },
-          { title: "rating" }, { title: "expected" }, { title: "decision", text: true, show: (value) => value && html`<a href=${`#/why?${new URLSearchParams({ id: value })}`}>${value}</a>` },
+          { title: "rating" }, ...(named ? [{ title: "named", text: true, show: (value) => value && html`<${Name} of=${value} />` }] : []),
+          { title: "expected", show: (value) => (value === null ? "" : number(value)) }, { title: "decision", text: true, show: (value) => value && html`<a href=${`#/why?${new URLSearchParams({ id: value })}`}>${value}</a>` },
         ]}
-        rows=${answer.history.map((one) => [one.seq, one.at, one.item, one.rating, one.mean, one.decision_id])} />
+        rows=${answer.history.map((one) => [one.seq, one.at, one.item, one.rating, ...(named ? [one.event] : []), one.mean, one.decision_id])} />
     </section>`;
 }
 

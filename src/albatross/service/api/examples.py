@@ -17,6 +17,7 @@ from albatross.service.api.answers import (
     UserView,
     Version,
 )
+from albatross.service.api.rules import Quota, Where
 from albatross.service.api.views import (
     Access,
     Because,
@@ -28,6 +29,7 @@ from albatross.service.api.views import (
     ListedItem,
     ListedUser,
     LoggedEvent,
+    NewItems,
     PastView,
     Reason,
     SimilarItem,
@@ -111,7 +113,8 @@ LIST_EVENTS = [("the latest", {}), ("before an event", {"before": 3, "n": 10})]
 EVENTS = EventList([LoggedEvent(42, "feedback", 1794868200.0, "ann", "tea", 4.5, "41-0c8e5f2a", mean=4.25, score=4.75)], 42)
 VIEW_DECISION = [("a decision", {"decision_id": "41-0c8e5f2a"})]
 DECIDED = [DecidedItem("tea", 1, 4.75, 4.25, 0.5, 0.9625, False, 4.5, 42, 3, Because(4.25, 3.5, [Reason("tea", 4.5, 0.75)], 0.0))]
-DECISION_VIEW = DecisionView("41-0c8e5f2a", 41, 1794868190.0, "ann", "mean-field", 40, 3, 3, "none", DECIDED, [CLOSE], 42, None)
+RULES = (Where(attribute="category", is_=["drinks", "gifts"]), [Quota("brand", 2)], NewItems(0.1, 20))
+DECISION_VIEW = DecisionView("41-0c8e5f2a", 41, 1794868190.0, "ann", "mean-field", 40, 3, 3, "none", DECIDED, [CLOSE], 42, None, *RULES)
 SUPPOSE = [("if she rated tea with 5", {"user": "ann", "item": "tea", "rating": 5})]
 WHAT_IF = WhatIf("ann", "tea", 5.0, [SHOWN], [SHOWN, CLOSE], 42, "2c26b46b")
 LOOK_BACK = [("the first event", {"seq": 1}), ("the same with a user", {"seq": 40, "user": "ann"})]

@@ -5,6 +5,7 @@ from typing import Literal
 from msgspec import field
 
 from albatross.service.api.answers import Answer, Explanation, Series, ShownItem, UserView
+from albatross.service.api.rules import By, Quota, Where
 
 Kind = Literal[
     "genesis", "item", "retire", "decision", "feedback", "forget", "rewards", "description", "join", "expire", "exchange", "erased"
@@ -171,9 +172,20 @@ class DecidedItem(Answer, frozen=True):
     item_ratings: int
     """Number of ratings of the item now, by all users."""
     because: Because | None
-    """By the current model. Null if the policy's mean is not linear in ratings, for a user without ratings, and after the tenth item."""
+    """By the current model. Null if the policy's mean is not linear in ratings, if the policy did not rank the items, for a user without
+    ratings, and after the tenth item."""
     event: str | None = None
     """The last event, if it was a named one."""
+
+
+class NewItems(Answer, frozen=True):
+    """The places for new items."""
+
+    share: float
+    below: int
+    """How often a new item may have been shown, exclusive."""
+    each_place: bool = False
+    """In older logs: the share is a probability of each place, not a share of the slate."""
 
 
 class DecisionView(Answer, frozen=True):
@@ -193,6 +205,14 @@ class DecisionView(Answer, frozen=True):
     close_seq: int
     """The last event of the model for `close`: that of the decision if it was explained, otherwise the current one."""
     explanation: Explanation | None
+    where: Where | None = None
+    """The condition of the request on items."""
+    quotas: list[Quota] = field(default_factory=list)
+    fresh: NewItems | None = None
+    by: By = "policy"
+    """With popular and new, `score` and `mean` are popularity or age, not predictions."""
+    unknown: list[str] = field(default_factory=list)
+    """Attributes of the condition and the quotas that no item has now: perhaps typing errors."""
 
 
 class PastView(Answer, frozen=True):

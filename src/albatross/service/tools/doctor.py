@@ -83,7 +83,8 @@ def _log(home: Home, settings: Mapping[str, InForce] | None, found: Examination)
         found.facts.append(f"{home}: policy {genesis.policy}, scale {low:g} to {high:g}, {log.head.seq:,} events")
         rewards = rewards_now(log, genesis)[1]
         if rewards:
-            found.facts.append(f"{home}: events " + ", ".join(f"{name} = {reward:g}" for name, reward in rewards.items()))
+            since = "" if rewards == genesis.events else " (set since the folder was made; they count, whatever it began with)"
+            found.facts.append(f"{home}: events " + ", ".join(f"{name} = {reward:g}" for name, reward in rewards.items()) + since)
         check_log(log)
         if log.restored:
             found.facts.append(f"{home}: {lacking(log)}")

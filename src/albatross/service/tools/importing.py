@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from albatross.core.errors import InvalidInput
 from albatross.service.api.answers import Refusal
 from albatross.service.api.errors import BadValue, Refused
 from albatross.service.api.requests import Feedback, FeedbackBatch
@@ -13,6 +14,19 @@ from albatross.service.engine.engine import Engine
 
 AT_ONCE = 5_000
 """Ratings imported in one commit."""
+
+
+EXPORTED = {"seq", "kind", "event_id"}
+"""Columns that only an export of events has."""
+
+
+def check_ratings(name: str, columns: Iterable[str]) -> None:
+    """Refuse an export of events, by its columns: its ratings would count again, without decisions, and its other events are no ratings."""
+    if set(columns) >= EXPORTED:
+        raise InvalidInput(
+            f"{name} is an export of events (albatross export), not a table of ratings; accepted: a row per rating, with columns for user, "
+            "item and rating (albatross replay makes a folder with the same events under another policy; albatross backup copies one)"
+        )
 
 
 class Imported(NamedTuple):

@@ -13,6 +13,10 @@ class FreshByPlace(Fresh, frozen=True):
     """The meaning in older logs: each place goes to a new item with this probability, whatever the others show."""
 
 
+class FreshBesideQuotas(Fresh, frozen=True):
+    """The meaning in older logs: quotas may leave no new item for a place that is owed to one."""
+
+
 class Newcomers:
     """How many places are still owed to new items, and the probability that the next one is such a place."""
 
@@ -23,6 +27,16 @@ class Newcomers:
         self._one_more = wanted - self._owed
         """The probability that one more is owed, given the items shown so far."""
         self._left = n
+
+    @property
+    def left(self) -> int:
+        """The number of places that are left, if quotas leave so many."""
+        return self._left
+
+    @property
+    def owed(self) -> int:
+        """How many places may still be owed to new items."""
+        return min(max(self._owed + (self._one_more > 0.0), 0), self._left)
 
     def share(self) -> float:
         """The probability that the next place is reserved for a new item."""

@@ -83,19 +83,21 @@ def reasons_for(
         mean, score, explored, others = shown.mean, shown.score, shown.explored, total
         parts: list[Contribution] = []
         named = ""
+        again = first == number or second == number
         if first != NOTHING:
-            named = names[int(first)]
-            parts.append(Contribution(named, first_rating, first_part))
+            parts.append(Contribution(names[int(first)], first_rating, first_part))
             others -= first_part
             if second != NOTHING:
                 parts.append(Contribution(names[int(second)], second_rating, second_part))
-                named = f"{named} and {parts[1].item}"
                 others -= second_part
+            named = " and ".join([part.item for part in parts if not again or part.item != shown.item])
         ratings = count_of(number) if number < n_known else 0
         why: list[str] = []
         if ratings < FEW:  # then the user's ratings show that they rate high, not that they would like this item
             why.append("new, so we try it")
         else:
+            if again:
+                why.append("you liked it before" if first_rating >= average else "you have rated it before")
             if named:
                 why.append(f"because you liked {named}" if first_rating >= average else f"because you did not like {named}")
             if sum_of(number) >= ratings * popular:

@@ -2,11 +2,12 @@
 
 At each place, with the probability given by `newcomers`, a uniformly drawn new item is shown; else with probability `floor` a uniformly
 drawn item; else the one that ranks first. The propensity of an item is the sum over these ways, given the items before it. It stays
-valid under all rules, because they only determine the items to choose from and the probabilities.
+valid under all rules, because they only determine the items to choose from and the probabilities. With quotas, items that would leave no
+room for the new items that are owed are not offered (`quotas`).
 """
 
 import math
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import msgspec
 import numpy as np
@@ -31,16 +32,17 @@ from albatross.service.engine.deciding.choosing import (
     outcome_of,
     room_for_close,
 )
-from albatross.service.engine.deciding.newcomers import FreshByPlace, Newcomers
+from albatross.service.engine.deciding.newcomers import FreshBesideQuotas, FreshByPlace, Newcomers
 from albatross.service.engine.deciding.overlay import Overlay
+from albatross.service.engine.deciding.quotas import Quotas
 from albatross.service.engine.deciding.reasoning import explain, finite
-from albatross.service.engine.learned.descriptions import labels_of
+from albatross.service.engine.learned.descriptions import Mask
 from albatross.service.engine.learned.model import NONE, Model
 from albatross.service.storage.events import Decided, Placed, Rules
 from albatross.service.storage.handles import QuestionContent, RuledContent, content_of, request_handle
 
-PER_SLATE = 1.0
-"""After share and limit in the log: the share is that of a slate, not of each place."""
+PER_SLATE, BESIDE_QUOTAS = 1.0, 2.0
+"""After share and limit in the log: the share is that of a slate, not of each place; and quotas leave room for it."""
 
 
 def is_ruled(request: Recommend) -> bool:
@@ -53,7 +55,8 @@ def rules_of(request: Recommend) -> Rules | None:
         return None
     where: dict[str, Any] | None = None if request.where is None else msgspec.to_builtins(request.where)
     quotas = [(quota.attribute, quota.most) for quota in request.quotas]
-    return Rules(where, quotas, None if request.fresh is None else [request.fresh.share, request.fresh.below, PER_SLATE], request.by)
+    meaning = BESIDE_QUOTAS if quotas else PER_SLATE
+    return Rules(where, quotas, None if request.fresh is None else [request.fresh.share, request.fresh.below, meaning], request.by)
 
 
 def handles_of_request(request: Recommend) -> list[tuple[bytes, bytes]]:
@@ -64,6 +67,8 @@ def handles_of_request(request: Recommend) -> list[tuple[bytes, bytes]]:
         request.user or "", request.n, request.candidates, request.exclude, request.exclude_seen, request.explain, request.request_id
     )
     rules = rules_of(request)
+    if rules is not None and rules.fresh is not None:  # whatever it means by now, the request is the same
+        rules = replace(rules, fresh=[*rules.fresh[:2], PER_SLATE])
     return [(request_handle(request.request_id), content_of(question if rules is None else RuledContent(question, rules)))]
 
 
@@ -77,14 +82,16 @@ def request_of(event: Decided) -> Recommend:
         asked,
         where=None if rules.where is None else msgspec.convert(rules.where, Where),
         quotas=[Quota(attribute, most) for attribute, most in rules.quotas],
-        fresh=None if rules.fresh is None else _fresh_of(rules.fresh),
+        fresh=None if rules.fresh is None else _fresh_of(rules.fresh, bool(rules.quotas)),
         by=rules.by,
     )
 
 
-def _fresh_of(said: list[float]) -> Fresh:
-    share, below = said[0], int(said[1])
-    return Fresh(share, below) if said[2:] == [PER_SLATE] else FreshByPlace(share, below)
+def _fresh_of(said: list[float], with_quotas: bool) -> Fresh:
+    share, below, meaning = said[0], int(said[1]), said[2:]
+    if meaning == [PER_SLATE]:
+        return FreshBesideQuotas(share, below) if with_quotas else Fresh(share, below)
+    return Fresh(share, below) if meaning == [BESIDE_QUOTAS] else FreshByPlace(share, below)
 
 
 def candidates_for(view: Overlay, request: Recommend, pending: Items, at: float) -> Items:
@@ -110,21 +117,23 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
     random, turner = decision_stream(model, seq), model.turner
     by_policy = request.by == "policy"
     explained, whole = request.explain is not False and by_policy, request.explain is True
-    quotas = Quotas(view, request.quotas)
-    shown = _times_shown(view) if request.fresh is not None else None
+    quotas = Quotas.of(view, request.quotas)
+    is_new = _times_shown(view) < request.fresh.below if request.fresh is not None else None
     newcomers = None if request.fresh is None else Newcomers(request.fresh, min(request.n, remaining.size))
     placed: list[Placed] = []
     offered, listed, new, share = remaining, ALL_ITEMS, NONE, 0.0
     while remaining.size:
-        offered, listed = remaining, room_for_close(remaining) if explained and whole else ALL_ITEMS
+        offered = _offered(quotas, remaining, is_new, newcomers)
+        listed = room_for_close(offered) if explained and whole else ALL_ITEMS
         then = turner.position()
         best, certainty = _first(view, agent, user, offered, counted, random, request.by, listed)
         if best < 0:  # the policy would not use the pending items, and would show the same again
-            offered = remaining = others(remaining, pending)
+            remaining = others(remaining, pending)
+            offered = _offered(quotas, remaining, is_new, newcomers)
             counted, then, listed = NONE, turner.position(), room_for_close(offered) if explained and whole else ALL_ITEMS
             best, certainty = _first(view, agent, user, offered, counted, random, request.by, listed)
-        if shown is not None and request.fresh is not None and newcomers is not None:
-            new = np.flatnonzero(shown[offered] < request.fresh.below).astype(np.int32)
+        if is_new is not None and newcomers is not None:
+            new = np.flatnonzero(is_new[offered]).astype(np.int32)
             share = newcomers.share() if new.size else 0.0
         position, by_chance = _drawn(random, share, new, floor, offered.size, best)
         if position != best and by_policy:  # only now more than the choice is needed
@@ -133,20 +142,27 @@ def decide(view: Overlay, request: Recommend, seq: int, model_seq: int, at: floa
         likely = certainty if position == best else likelihood_of_other(scores[: offered.size], position, certainty)
         propensity = usual = floor / offered.size + (1.0 - floor) * likely
         if newcomers is not None and new.size:
-            is_new = position in new
-            propensity = (1.0 - share) * usual + (share / new.size if is_new else 0.0)
-            newcomers.show(1.0 / new.size if is_new else 0.0, usual)
+            drawn = position in new
+            propensity = (1.0 - share) * usual + (share / new.size if drawn else 0.0)
+            newcomers.show(1.0 / new.size if drawn else 0.0, usual)
         number = offered.item(position)
         score, mean = finite(scores.item(position)), finite(agent.slate.means.item(position))
         placed.append(Placed(view.name_of(number), score, mean, None if math.isnan(propensity) else propensity, by_chance))
         if len(placed) == request.n:
             break
-        remaining = quotas.left(np.delete(offered, position), number)
+        remaining = quotas.left(remaining[remaining != number], number)
     explanation = None
     if explained:
         best_ranked = best_of_slate(agent, random, offered, listed) if whole else []
         explanation = explain(view, agent, request.whom, pending.tolist(), placed, best_ranked, whole)
     return outcome_of(model, request, model_seq, at, incarnation, placed, explanation, rules_of(request))
+
+
+def _offered(quotas: Quotas, items: Items, is_new: Mask | None, newcomers: Newcomers | None) -> Items:
+    """Those of the remaining items that leave room for the new items that are owed."""
+    if is_new is None or newcomers is None or type(newcomers.fresh) is not Fresh:
+        return items
+    return quotas.offered(items, is_new, newcomers)
 
 
 def by_of(model: Model, request: Recommend, strangers: By) -> By:
@@ -176,10 +192,15 @@ def _first(
     """The position of the item that ranks first, and its probability. Fills the slate there, and for `listed`."""
     if by == "policy":
         return choose_counting(agent, user, items, counted, random, False, listed)
-    values = popularity(view.model, items) if by == "popular" else items.astype(np.float64)
+    values = rank_without_policy(view.model, items, by)
     slate: Slate = agent.slate
     slate.scores[: items.size] = slate.means[: items.size] = values
     return int(np.argmax(values)), 1.0
+
+
+def rank_without_policy(model: Model, items: Items, by: str) -> NDArray[np.float64]:
+    """What a fallback ranks items by: their popularity, or how late they were added."""
+    return popularity(model, items) if by == "popular" else items.astype(np.float64)
 
 
 def popularity(model: Model, items: Items) -> NDArray[np.float64]:
@@ -197,31 +218,3 @@ def _times_shown(view: Overlay) -> NDArray[np.int64]:
     for number in view.showing():
         times[number] += 1
     return times
-
-
-class Used(NamedTuple):
-    quota: Quota
-    times: dict[str, int]
-    """How often each label was shown."""
-
-
-class Quotas:
-    """How much of the quotas of a slate is used."""
-
-    def __init__(self, view: Overlay, quotas: list[Quota]) -> None:
-        self.view = view
-        self._used = [Used(quota, {}) for quota in quotas]
-
-    def left(self, items: Items, shown: int) -> Items:
-        """Those of some items that may still be shown after this one."""
-        described = self.view.model.described
-        known = described.known.get(shown)
-        for quota, times in self._used:
-            value = (known.attributes or {}).get(quota.attribute) if known is not None else None
-            labels = [] if value is None else labels_of(value)
-            for label in labels:
-                times[label] = times.get(label, 0) + 1
-            full = [label for label in labels if times[label] >= quota.most]
-            if full:
-                items = items[~described.having(quota.attribute, full, self.view.n_items)[items]]
-        return items

@@ -2,6 +2,7 @@
 
 import math
 from collections import OrderedDict
+from collections.abc import Sequence
 from functools import reduce
 from typing import NamedTuple
 
@@ -16,6 +17,8 @@ from albatross.service.engine.learned.descriptions import Descriptions, Mask
 
 REMEMBERED = 64
 """Limit of cached conditions."""
+MOST_NAMED = 16
+"""Limit of attributes that a message names."""
 
 FORMS = (
     'accepted: {"attribute", "is"}, {"attribute", "from" and "to", or one of them}, {"all": [...]}, {"any": [...]} or {"none": [...]}, '
@@ -45,8 +48,31 @@ class Filters:
             if len(self._answers) > REMEMBERED:
                 self._answers.popitem(last=False)
         if not known.items.size:
-            raise NoEligibleCandidate(f"of {items.size} items that may be shown, none satisfies `where`; accepted: at least one")
+            raise NoEligibleCandidate(
+                f"of {items.size} items that may be shown, none satisfies `where`{_unheard_of(where, described)}; accepted: at least one"
+            )
         return known.items
+
+
+def attributes_of(where: Where) -> list[str]:
+    """The attributes that a condition names, each once."""
+    named = [] if where.attribute is None else [where.attribute]
+    parts = where.all or where.any or where.none or ()
+    return list(dict.fromkeys([*named, *(name for part in parts for name in attributes_of(part))]))
+
+
+def _unheard_of(where: Where, described: Descriptions) -> str:
+    """The attributes of a condition that no item has, if there are any: perhaps typing errors."""
+    unknown = [name for name in attributes_of(where) if name not in described.names]
+    if not unknown:
+        return ""
+    return f": no item has the attribute {_some(unknown)} (known: {_some(sorted(described.names)) or 'none yet'})"
+
+
+def _some(names: Sequence[str]) -> str:
+    """Names in a message, not too many."""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(map(brief, names[:MOST_NAMED])) + more
 
 
 def mask_of(where: Where, described: Descriptions, n_items: int) -> Mask:

@@ -43,7 +43,8 @@ class Options(Struct, frozen=True):
     closed: bool | None = None
     """Whether items are added only by upsert. None: that of the folder; for a new folder, false."""
     events: dict[str, float] | None = None
-    """Named events and their rewards. None: those of the folder; for a new folder, none."""
+    """Named events and their rewards. None: those of the folder; for a new folder, none. Those that a folder began with are accepted, too,
+    but the rewards that were set since then count."""
     silence: tuple[float, float] | None = None
     """After so many seconds without an answer, an item of a decision counts as answered with this reward. None: never."""
     retention: float | None = None
@@ -175,7 +176,7 @@ def check_servable(policy: Policy) -> None:
 
 
 def check_agrees(options: Options, genesis: Genesis, where: str, rewards: Mapping[str, float]) -> None:
-    """Refuse options that contradict the first event of a folder."""
+    """Refuse options that contradict the first event of a folder. `rewards`: the current ones, which count."""
     given = {
         "policy": None if options.policy is None else (name_in_log(options.policy), options.policy.parameters()),
         "scale": None if options.scale is None else (float(options.scale[0]), float(options.scale[1])),
@@ -196,10 +197,12 @@ def check_agrees(options: Options, genesis: Genesis, where: str, rewards: Mappin
             hint = " (albatross replay builds a new folder under another policy)" if name == "policy" else ""
             with named(options, name):
                 raise InvalidInput(f"{name} is {value}; accepted: that of {where}, {fixed[name]}{hint}")
-    if options.events is not None and {name: float(reward) for name, reward in options.events.items()} != rewards:
+    # A service whose rewards were changed over HTTP starts again with the flags it was first started with.
+    if options.events is not None and {name: float(reward) for name, reward in options.events.items()} not in (rewards, genesis.events):
+        first = "" if rewards == genesis.events else f", or those that it began with, {_listed(genesis.events)}"
         with named(options, "events"):
             raise InvalidInput(
-                f"events is {_listed(options.events)}; accepted: those of {where}, {_listed(rewards)} "
+                f"events is {_listed(options.events)}; accepted: those of {where}, {_listed(rewards)}{first} "
                 "(POST /v1/rewards, or set_rewards, changes them)"
             )
 
@@ -211,7 +214,12 @@ def _listed(rewards: Mapping[str, float]) -> str:
 def new_genesis(options: Options) -> Genesis:
     """The first event of a new folder."""
     rewards = options.events or {}
-    if options.scale is None and len(set(rewards.values())) < 2:
+    if options.scale is None and rewards and len(set(rewards.values())) < 2:
+        raise InvalidInput(
+            f"all events have the same reward, {_listed(rewards)}, so they do not give the scale; accepted for a new folder: "
+            "another event with another reward, such as impression=0, or the scale too (--scale 0..1, or scale=(0, 1) in Python)"
+        )
+    if options.scale is None and not rewards:
         raise InvalidInput("scale is missing; accepted for a new folder: the lowest and the highest rating, such as 1 and 5")
     low, high = map(float, (min(rewards.values()), max(rewards.values())) if options.scale is None else options.scale)
     if not -1e9 <= low < high <= 1e9:

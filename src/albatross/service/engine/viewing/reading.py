@@ -8,13 +8,16 @@ from msgspec.structs import replace
 from albatross.core.streams import stream
 from albatross.service.api.answers import HistoryEntry, ShownItem, UserView
 from albatross.service.api.errors import NoEligibleCandidate, UnknownUser
-from albatross.service.api.requests import ViewDecision, ViewUser
-from albatross.service.api.values import MOST_LISTED, MOST_SHOWN, MOST_VIEWED, check_count, check_id
-from albatross.service.api.views import Because, DecidedItem, DecisionView, Reason
+from albatross.service.api.requests import Recommend, ViewDecision, ViewUser
+from albatross.service.api.rules import Fresh
+from albatross.service.api.values import MOST_LISTED, MOST_SHOWN, MOST_VIEWED, Seen, check_count, check_id
+from albatross.service.api.views import Because, DecidedItem, DecisionView, NewItems, Reason
 from albatross.service.engine.deciding.choosing import choose_best, choose_counting, view_user
+from albatross.service.engine.deciding.newcomers import FreshByPlace
 from albatross.service.engine.deciding.overlay import Overlay
 from albatross.service.engine.deciding.reasoning import explanation_of, shown_items
-from albatross.service.engine.deciding.ruling import candidates_for, request_of
+from albatross.service.engine.deciding.ruling import candidates_for, rank_without_policy, request_of
+from albatross.service.engine.learned.filtering import attributes_of
 from albatross.service.engine.learned.model import NONE, Model
 from albatross.service.engine.moving import latest_ratings
 from albatross.service.engine.viewing.logged import find_decision, logged
@@ -58,6 +61,7 @@ def read_decision(model: Model, log: ReadableLog, request: ViewDecision) -> Deci
     else:
         close, close_seq = _close_now(model, event, request.n), model.seq
     event = replace(event, user=model.visitors.known_as(event.user))
+    asked = request_of(event)
     given = _ratings_by_item(model, log, event.user)
     return DecisionView(
         decision_id=request.decision_id,
@@ -73,7 +77,23 @@ def read_decision(model: Model, log: ReadableLog, request: ViewDecision) -> Deci
         close=close,
         close_seq=close_seq,
         explanation=None if event.reasons is None else explanation_of(event.reasons),
+        where=asked.where,
+        quotas=asked.quotas,
+        fresh=new_items(asked.fresh),
+        by=asked.by,
+        unknown=[name for name in _attributes(asked) if name not in model.described.names],
     )
+
+
+def _attributes(asked: Recommend) -> list[str]:
+    """The attributes that the rules name, each once."""
+    named = [] if asked.where is None else attributes_of(asked.where)
+    return list(dict.fromkeys([*named, *(quota.attribute for quota in asked.quotas)]))
+
+
+def new_items(fresh: Fresh | None) -> NewItems | None:
+    """The places for new items, as they are told."""
+    return None if fresh is None else NewItems(fresh.share, fresh.below, isinstance(fresh, FreshByPlace))
 
 
 def _decided(
@@ -83,6 +103,7 @@ def _decided(
     found = log.find(answering_handle(seq, placed.item, answers - 1)) if answers else None
     body = None if found is None else log.body(found.seq)
     rated = None if body is None else decode(body)
+    by_policy = event.rules is None or event.rules.by == "policy"
     return DecidedItem(
         item=placed.item,
         rank=rank,
@@ -94,7 +115,7 @@ def _decided(
         rating=rated.rating if isinstance(rated, Rated | Reacted) else None,
         rated_seq=found.seq if found is not None and isinstance(rated, Rated | Reacted) else None,
         item_ratings=int(model.ledger.item_ratings[model.items.numbers[placed.item]]),
-        because=because(model, given, event.user, placed.item) if rank <= MOST_EXPLAINED else None,
+        because=because(model, given, event.user, placed.item) if by_policy and rank <= MOST_EXPLAINED else None,
         event=rated.event or None if isinstance(rated, Reacted) else None,
     )
 
@@ -125,12 +146,18 @@ def _ratings_by_item(model: Model, log: ReadableLog, user: str) -> dict[str, lis
 def _close_now(model: Model, event: Decided, n: int) -> list[ShownItem]:
     """The next best items if the decision were made now by the current model."""
     shown = [placed.item for placed in event.items]
-    asked = replace(request_of(event), n=1, exclude=[*event.exclude, *shown], exclude_seen="none")
+    seen: Seen = "none" if event.exclude_seen == "none" else "rated"
+    asked = replace(request_of(event), n=1, exclude=[*event.exclude, *shown], exclude_seen=seen)
     view = Overlay(model)
     try:
         candidates = candidates_for(view, asked, NONE, time.time())
     except NoEligibleCandidate:
         return []
+    if asked.by != "policy":
+        values = rank_without_policy(model, candidates, asked.by)
+        best = np.argsort(-values, kind="stable")[:n]
+        named = [(view.name_of(candidates.item(at)), values.item(at)) for at in best]
+        return shown_items([Placed(name, value, value, None, False) for name, value in named])
     row = model.row_of(event.user)
     agent = view.agent_for(row)
     return shown_items(choose_best(agent, view, row, candidates, n, stream(model.genesis.seed, "viewing")))
